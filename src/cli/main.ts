@@ -1,0 +1,68 @@
+// The program: finds the asked command, loads it alone, and turns every failure into one clear line.
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Command, CommanderError } from 'commander'
+import { type CliContext, UserError, exitCodes } from './command.ts'
+import { createOutput } from './output.ts'
+import { registry } from './registry.ts'
+
+function findProgramDir(): string {
+  let dir = dirname(fileURLToPath(import.meta.url))
+  while (!existsSync(join(dir, 'package.json'))) dir = dirname(dir)
+  return dir
+}
+
+/** Builds the whole command tree, with the bodies of `wanted` alone (or of all, for completion). */
+export async function buildProgram(
+  context: CliContext,
+  wanted: (name: string) => boolean,
+): Promise<Command> {
+  const program = new Command('bushel')
+    .description('Bushel turns the Macs you own into one AI machine.')
+    .showHelpAfterError('(add --help for usage)')
+    .exitOverride()
+  for (const [name, entry] of Object.entries(registry)) {
+    const command = program
+      .command(name)
+      .summary(entry.summary)
+      .description(entry.summary)
+      .helpGroup(`${entry.section}:`)
+      .exitOverride()
+    if (!wanted(name)) continue
+    command.option('--json', 'print one JSON document on stdout')
+    const module = await entry.load()
+    module.register(command, context)
+  }
+  return program
+}
+
+export async function runCli(argv: readonly string[], context: CliContext): Promise<number> {
+  const asked = argv.find((word) => !word.startsWith('-'))
+  try {
+    const program = await buildProgram(context, (name) => name === asked)
+    if (argv.length === 0) program.help()
+    await program.parseAsync(argv, { from: 'user' })
+    return Number(process.exitCode ?? exitCodes.ok)
+  } catch (error) {
+    if (error instanceof CommanderError)
+      return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
+    if (error instanceof UserError) {
+      context.out.note(`bushel: ${error.message}`)
+      return error.exitCode
+    }
+    context.out.note(
+      `bushel: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    )
+    return exitCodes.failed
+  }
+}
+
+if (process.argv[1] !== undefined && fileURLToPath(import.meta.url) === process.argv[1]) {
+  const out = createOutput({ stdout: process.stdout, stderr: process.stderr })
+  process.exitCode = await runCli(process.argv.slice(2), {
+    env: process.env,
+    programDir: findProgramDir(),
+    out,
+  })
+}

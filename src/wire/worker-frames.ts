@@ -1,0 +1,264 @@
+// What crosses the pipe between an agent and its rank: one JSON object per line, on descriptors
+// 3 (to the rank) and 4 (from it). The Python side checks the same shapes; both test the cases in
+// test/contracts/frames, so a change here without one there fails on either side.
+import { z } from 'zod'
+
+const count = z.number().int().min(0)
+const tokenId = z.number().int().min(0).max(0xffff_ffff)
+
+/** A peer's socket for hidden states (pipeline) or for a world's rendezvous. */
+const endpoint = z.object({ host: z.string(), port: z.number().int().min(1).max(65535) })
+
+export const stageSchema = z.object({
+  index: count,
+  count: z.number().int().min(1),
+  /** First layer held and the first one not held. */
+  layers: z.tuple([count, count]),
+})
+
+/** The ranks that hold one stage together. A stage of one rank is a world of size 1 without backend. */
+export const worldSchema = z.object({
+  rank: count,
+  size: z.number().int().min(1),
+  backend: z.enum(['none', 'ring', 'jaccl', 'nccl']),
+  strategy: z.enum(['none', 'tensor', 'expert']),
+  /** Relative shares of the ranks; equal when empty. */
+  shares: z.array(z.number().positive()),
+  /** Environment that MLX's backend reads at init (MLX_RANK, MLX_HOSTFILE, …). */
+  env: z.record(z.string(), z.string()),
+})
+
+export const loadFrame = z.object({
+  kind: z.literal('load'),
+  group: z.string(),
+  /** Hash of the plan; ranks compare it before the first step. */
+  plan: z.string(),
+  engine: z.enum(['mlx', 'scripted']),
+  model: z.object({ path: z.string(), digest: z.string(), name: z.string() }),
+  dtype: z.enum(['auto', 'float32', 'bfloat16', 'float16']),
+  stage: stageSchema,
+  world: worldSchema,
+  /** Where this rank listens for the stage before it and finds the stage after it. */
+  listen: endpoint.nullable(),
+  next: z.array(endpoint),
+  secret: z.string(),
+  limits: z.object({
+    contextTokensMax: count,
+    rowsMax: z.number().int().min(1),
+    waitingMax: count,
+    memoryBytesMax: count,
+    chunkMsMax: z.number().int().min(1),
+    prefixCacheBytesMax: count,
+    peerTimeoutMsMax: z.number().int().min(1),
+  }),
+})
+
+const toolCall = z.object({
+  id: z.string().optional(),
+  type: z.literal('function').optional(),
+  function: z.object({ name: z.string(), arguments: z.unknown() }),
+})
+
+/** A chat message as the model's own template wants it. */
+export const chatMessage = z.object({
+  role: z.string(),
+  content: z.string(),
+  reasoning: z.string().optional(),
+  name: z.string().optional(),
+  toolCalls: z.array(toolCall).optional(),
+  toolCallId: z.string().optional(),
+})
+
+export const promptSchema = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('chat'),
+    messages: z.array(chatMessage).min(1),
+    tools: z.array(z.unknown()),
+    /** Extra variables for the template, such as enable_thinking. */
+    variables: z.record(z.string(), z.unknown()),
+    /** The clock that the template may read: fixed per generation, so that a resume renders the same. */
+    nowMs: z.number(),
+  }),
+  z.object({ kind: z.literal('text'), text: z.string() }),
+  z.object({ kind: z.literal('ids'), ids: z.array(tokenId).min(1) }),
+])
+
+export const samplingSchema = z.object({
+  temperature: z.number().min(0),
+  topP: z.number().gt(0).max(1),
+  topK: count,
+  minP: z.number().min(0).max(1),
+  repetitionPenalty: z.number().gt(0),
+  presencePenalty: z.number(),
+  frequencyPenalty: z.number(),
+  logitBias: z.array(z.tuple([tokenId, z.number()])),
+  /** 64 bits as a decimal string: JSON numbers would lose the low ones. */
+  seed: z.string().regex(/^\d{1,20}$/),
+})
+
+export const grammarSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('json-object') }),
+  z.object({ kind: z.literal('json-schema'), schema: z.unknown() }),
+  z.object({ kind: z.literal('regex'), pattern: z.string() }),
+  z.object({ kind: z.literal('lark'), text: z.string() }),
+])
+
+export const submitFrame = z.object({
+  kind: z.literal('submit'),
+  attempt: z.string(),
+  prompt: promptSchema,
+  sampling: samplingSchema,
+  /** Null: as many as the context still holds. */
+  tokensMax: z.number().int().min(1).nullable(),
+  stop: z.array(z.string().min(1)),
+  ignoreEos: z.boolean(),
+  /** Null: none. 0: of the chosen token only. n: also the n most likely. */
+  logprobs: z.number().int().min(0).max(20).nullable(),
+  grammar: grammarSchema.nullable(),
+  /** Ids that earlier attempts have already sent: replayed, never emitted again. */
+  replay: z.array(tokenId),
+  /** Requests share cached prefixes only within one scope (the caller's key). */
+  cacheScope: z.string(),
+})
+
+export const cancelFrame = z.object({ kind: z.literal('cancel'), attempt: z.string() })
+export const closeFrame = z.object({ kind: z.literal('close') })
+
+/** A frame that another rank of the group asked its agent to carry here over the trusted path. */
+export const relayedFrame = z.object({
+  kind: z.literal('relayed'),
+  from: count,
+  body: z.record(z.string(), z.unknown()),
+})
+
+export const frameToWorker = z.discriminatedUnion('kind', [
+  loadFrame,
+  submitFrame,
+  cancelFrame,
+  closeFrame,
+  relayedFrame,
+])
+
+export const readyFrame = z.object({
+  kind: z.literal('ready'),
+  pid: count,
+  device: z.string(),
+  versions: z.record(z.string(), z.string()),
+  contextTokens: count,
+  vocabulary: count,
+  rowsMax: count,
+  weightsBytes: count,
+  /** What one more token of one row costs in this rank's caches. */
+  kvBytesPerToken: z.number().min(0),
+  /** Whether rows may share a batch, by the self-test at load. */
+  batching: z.enum(['merged', 'separate']),
+  loadMs: z.number().min(0),
+  canaryMs: z.number().min(0),
+  /** What the tokenizer and template can do. */
+  abilities: z.object({ chat: z.boolean(), tools: z.boolean(), reasoning: z.boolean() }),
+})
+
+export const progressFrame = z.object({
+  kind: z.literal('progress'),
+  phase: z.enum(['start', 'load', 'connect', 'self-test', 'canary', 'prefill']),
+  attempt: z.string().nullable(),
+  done: z.number().min(0),
+  total: z.number().min(0),
+})
+
+export const acceptedFrame = z.object({
+  kind: z.literal('accepted'),
+  attempt: z.string(),
+  promptTokens: count,
+  cachedTokens: count,
+})
+
+export const partSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('content'), text: z.string() }),
+  z.object({ type: z.literal('reasoning'), text: z.string() }),
+  z.object({ type: z.literal('tool-call'), name: z.string(), arguments: z.string() }),
+])
+
+export const logprobSchema = z.object({
+  text: z.string(),
+  bytes: z.array(z.number().int().min(0).max(255)).optional(),
+  logprob: z.number(),
+  top: z.array(z.object({ token: tokenId, text: z.string(), logprob: z.number() })),
+})
+
+/** One row of a step: the token at `position` (0 is the first generated one) and the text it releases. */
+export const stepRow = z.object({
+  attempt: z.string(),
+  position: count,
+  token: tokenId,
+  parts: z.array(partSchema),
+  logprob: logprobSchema.optional(),
+})
+
+export const stepFrame = z.object({ kind: z.literal('step'), step: count, rows: z.array(stepRow) })
+
+export const finishedFrame = z.object({
+  kind: z.literal('finished'),
+  attempt: z.string(),
+  reason: z.enum(['stop', 'length', 'tool-calls', 'cancelled']),
+  /** Text that was held back for a stop string or a marker and is now known to be wanted. */
+  parts: z.array(partSchema),
+  promptTokens: count,
+  cachedTokens: count,
+  completionTokens: count,
+  reasoningTokens: count,
+})
+
+export const failedFrame = z.object({
+  kind: z.literal('failed'),
+  /** Null: the rank itself failed and is about to exit. */
+  attempt: z.string().nullable(),
+  code: z.string(),
+  message: z.string(),
+})
+
+/** The step counter on its own: sent while there is work but no row to show, and once when idle. */
+export const pulseFrame = z.object({
+  kind: z.literal('pulse'),
+  step: count,
+  busy: z.boolean(),
+})
+
+export const statsFrame = z.object({
+  kind: z.literal('stats'),
+  step: count,
+  rows: count,
+  waiting: count,
+  kvBytes: count,
+  activeBytes: count,
+  peakBytes: count,
+  prefixCacheBytes: count,
+  prefillTokensPerSecond: z.number().min(0),
+  decodeTokensPerSecond: z.number().min(0),
+})
+
+export const relayFrame = z.object({
+  kind: z.literal('relay'),
+  to: z.array(count),
+  body: z.record(z.string(), z.unknown()),
+})
+
+export const frameFromWorker = z.discriminatedUnion('kind', [
+  readyFrame,
+  progressFrame,
+  acceptedFrame,
+  stepFrame,
+  finishedFrame,
+  failedFrame,
+  pulseFrame,
+  statsFrame,
+  relayFrame,
+])
+
+export type LoadFrame = z.infer<typeof loadFrame>
+export type SubmitFrame = z.infer<typeof submitFrame>
+export type FrameToWorker = z.infer<typeof frameToWorker>
+export type FrameFromWorker = z.infer<typeof frameFromWorker>
+export type ReadyFrame = z.infer<typeof readyFrame>
+export type StepRow = z.infer<typeof stepRow>
+export type Part = z.infer<typeof partSchema>
