@@ -1,0 +1,96 @@
+// What people want of the cluster, read out of the registers: deployments, aliases, roster, settings.
+import type { DeploymentId, MachineId } from '../ids.ts'
+import type { ModelRef, Strategy } from './group-plan.ts'
+import type { Register, Registers, Version } from './registers.ts'
+
+export interface Deployment {
+  readonly id: DeploymentId
+  readonly model: ModelRef
+  readonly strategy: Strategy
+  /** Candidates by id; empty means every machine. */
+  readonly machines: readonly MachineId[]
+  /** Layers per stage, when a person fixed the split. */
+  readonly layers: readonly number[]
+  readonly backend: 'auto' | 'ring' | 'jaccl' | 'nccl'
+  readonly replicas: number
+  readonly standby: boolean
+  readonly contextTokens: number
+  /** Idle time after which it is unloaded; null keeps it. */
+  readonly keepAliveMs: number | null
+}
+
+/** A deployment with the version that wrote it: failures of an older wish do not count against a new one. */
+export interface WantedDeployment extends Deployment {
+  readonly version: Version
+}
+
+export interface RosterEntry {
+  readonly machine: MachineId
+  readonly name: string
+  readonly publicKey: string
+  /** Addresses it was last reached at, for dialling after a restart without discovery. */
+  readonly addresses: readonly string[]
+}
+
+export const registerKeys = {
+  deployment: (id: DeploymentId): string => `deployment/${id}`,
+  alias: (name: string): string => `alias/${name}`,
+  /** One per admission: removing it is for ever, a new invitation makes a new one. */
+  roster: (machine: MachineId, admission: string): string => `roster/${machine}/${admission}`,
+  setting: (name: string): string => `setting/${name}`,
+  apiKey: (id: string): string => `key/${id}`,
+} as const
+
+function* entriesUnder(
+  registers: Registers,
+  family: string,
+): Generator<readonly [string, Register]> {
+  for (const entry of registers) if (entry[0].startsWith(family)) yield entry
+}
+
+export function wantedDeployments(registers: Registers): readonly WantedDeployment[] {
+  const wanted: WantedDeployment[] = []
+  for (const [, { value, version }] of entriesUnder(registers, 'deployment/')) {
+    if (value !== undefined) wanted.push({ ...(value as unknown as Deployment), version })
+  }
+  return wanted.sort((a, b) => (a.id < b.id ? -1 : 1))
+}
+
+/** True only for an explicit tombstone: a key that is missing stops nothing. */
+export function isDeploymentRemoved(registers: Registers, id: DeploymentId): boolean {
+  const register = registers.get(registerKeys.deployment(id))
+  return register !== undefined && register.value === undefined
+}
+
+export function aliases(registers: Registers): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  for (const [key, { value }] of entriesUnder(registers, 'alias/')) {
+    if (typeof value === 'string') found.set(key.slice('alias/'.length), value)
+  }
+  return found
+}
+
+export function roster(registers: Registers): ReadonlyMap<MachineId, RosterEntry> {
+  const found = new Map<MachineId, RosterEntry>()
+  for (const [, { value }] of entriesUnder(registers, 'roster/')) {
+    if (value === undefined) continue
+    const entry = value as unknown as RosterEntry
+    found.set(entry.machine, entry)
+  }
+  return found
+}
+
+/** A machine that was admitted once and has no admission left. */
+export function isMachineRemoved(registers: Registers, machine: MachineId): boolean {
+  let admissions = 0
+  for (const [, { value }] of entriesUnder(registers, `roster/${machine}/`)) {
+    if (value !== undefined) return false
+    admissions += 1
+  }
+  return admissions > 0
+}
+
+export function setting(registers: Registers, name: string): string | undefined {
+  const value = registers.get(registerKeys.setting(name))?.value
+  return typeof value === 'string' ? value : undefined
+}

@@ -1,0 +1,73 @@
+// Facts that change a machine's state. Everything that happens becomes one of these first.
+import type { GroupId, MachineId } from '../ids.ts'
+import type { JsonValue } from '../json.ts'
+import type { GroupPlan } from './group-plan.ts'
+import type { Heartbeat } from './messages.ts'
+import type { Endpoint, Epoch, MachineRecord } from './record.ts'
+import type { Register, Registers } from './registers.ts'
+import type { OwnHolding, PeerStatus, SelfState } from './state.ts'
+
+export type ClusterEvent =
+  // -- peers
+  | {
+      readonly kind: 'heartbeat-heard'
+      readonly from: MachineId
+      readonly link: string
+      readonly beat: Heartbeat
+    }
+  | { readonly kind: 'link-lost'; readonly peer: MachineId; readonly link: string }
+  | { readonly kind: 'record-received'; readonly record: MachineRecord }
+  | { readonly kind: 'peer-judged'; readonly peer: MachineId; readonly status: PeerStatus }
+  | {
+      readonly kind: 'peer-contacted'
+      readonly peer: MachineId
+      readonly about: 'record' | 'registers'
+    }
+  | { readonly kind: 'peer-forgotten'; readonly peer: MachineId }
+  | { readonly kind: 'time-lost'; readonly ms: number }
+  // -- desired state
+  | {
+      readonly kind: 'registers-received'
+      readonly entries: readonly (readonly [string, Register])[]
+    }
+  | {
+      readonly kind: 'register-written'
+      readonly key: string
+      readonly value: JsonValue | undefined
+    }
+  | { readonly kind: 'registers-replaced'; readonly registers: Registers }
+  | { readonly kind: 'caught-up' }
+  // -- this machine
+  | { readonly kind: 'self-changed'; readonly change: Partial<SelfState> }
+  | { readonly kind: 'epoch-seen'; readonly epoch: Epoch }
+  // -- ranks here
+  | { readonly kind: 'holding-added'; readonly holding: OwnHolding }
+  | {
+      readonly kind: 'holding-changed'
+      readonly group: GroupId
+      readonly rank: number
+      readonly change: Partial<OwnHolding>
+    }
+  | { readonly kind: 'holding-removed'; readonly group: GroupId; readonly rank: number }
+  | {
+      readonly kind: 'rank-ended'
+      readonly group: GroupId
+      readonly rank: number
+      readonly cause: string
+      readonly excused: boolean
+      /** Ended because it was asked to: not a failure. */
+      readonly asked: boolean
+    }
+  // -- coordination
+  | { readonly kind: 'term-begun'; readonly epoch: Epoch }
+  | { readonly kind: 'term-ended' }
+  | { readonly kind: 'view-changed'; readonly members: readonly MachineId[] }
+  | { readonly kind: 'start-begun'; readonly plan: GroupPlan; readonly wish: number }
+  | {
+      readonly kind: 'start-prepared'
+      readonly group: GroupId
+      readonly machine: MachineId
+      readonly endpoints: readonly { readonly rank: number; readonly endpoint: Endpoint | null }[]
+    }
+  | { readonly kind: 'start-committed'; readonly group: GroupId }
+  | { readonly kind: 'start-ended'; readonly group: GroupId }

@@ -1,0 +1,94 @@
+// How one group runs: which ranks hold which layers, where. A plan is fixed for the life of its group.
+import { assert } from '../assert.ts'
+import type { DeploymentId, GroupId, MachineId, ModelDigest } from '../ids.ts'
+import { type JsonValue, canonicalJson } from '../json.ts'
+
+export const strategies = [
+  'auto',
+  'single',
+  'pipeline',
+  'tensor',
+  'expert',
+  'tensor-pipeline',
+] as const
+export type Strategy = (typeof strategies)[number]
+
+export interface ModelRef {
+  readonly name: string
+  readonly digest: ModelDigest
+  readonly architecture: string
+  readonly layers: number
+  /** As stored; a machine that computes in float32 needs four bytes for each parameter instead. */
+  readonly weightsBytes: number
+  readonly parameters: number
+  readonly kvBytesPerToken: number
+  readonly contextTokens: number
+}
+
+export interface RankPlan {
+  readonly machine: MachineId
+  /** Everything the rank may use: weights, caches, activations. Reserved before it starts. */
+  readonly memoryBytes: number
+  /** Its part of the stage among the ranks of the world; 1 when alone. */
+  readonly share: number
+}
+
+export interface StagePlan {
+  /** First layer and the first one no longer held. */
+  readonly layers: readonly [number, number]
+  readonly ranks: readonly RankPlan[]
+  readonly backend: 'none' | 'ring' | 'jaccl' | 'nccl'
+  readonly worldStrategy: 'none' | 'tensor' | 'expert'
+}
+
+export interface GroupPlan {
+  readonly group: GroupId
+  /** Counts how often the group was re-formed around the ranks that survived a loss. */
+  readonly formation: number
+  readonly deployment: DeploymentId
+  readonly model: ModelRef
+  readonly strategy: Exclude<Strategy, 'auto'>
+  readonly contextTokens: number
+  readonly stages: readonly StagePlan[]
+}
+
+/** One rank of a plan with its place: ranks are numbered through all stages, head first. */
+export interface PlacedRank extends RankPlan {
+  readonly rank: number
+  readonly stage: number
+  readonly worldRank: number
+}
+
+export function placedRanks(plan: GroupPlan): readonly PlacedRank[] {
+  const placed: PlacedRank[] = []
+  for (const [stage, { ranks }] of plan.stages.entries()) {
+    for (const [worldRank, rank] of ranks.entries()) {
+      placed.push({ ...rank, rank: placed.length, stage, worldRank })
+    }
+  }
+  return placed
+}
+
+export function machinesOf(plan: GroupPlan): readonly MachineId[] {
+  return [...new Set(placedRanks(plan).map((rank) => rank.machine))]
+}
+
+/** The head embeds tokens and schedules; requests for the group go to its machine. */
+export function headMachine(plan: GroupPlan): MachineId {
+  const head = plan.stages[0]?.ranks[0]
+  assert(head !== undefined, `plan of group ${plan.group} has a first rank`)
+  return head.machine
+}
+
+/** What all ranks compare before the first step. Short, and equal only for equal plans. */
+export function planHash(plan: GroupPlan): string {
+  const text = canonicalJson(plan as unknown as JsonValue)
+  let low = 0x811c9dc5
+  let high = 0x9e3779b9
+  for (let index = 0; index < text.length; index++) {
+    low = Math.imul(low ^ text.charCodeAt(index), 0x01000193)
+    high = Math.imul(high ^ text.charCodeAt(index), 0x85ebca6b)
+    high = (high << 13) | (high >>> 19)
+  }
+  return `${(low >>> 0).toString(16).padStart(8, '0')}${(high >>> 0).toString(16).padStart(8, '0')}`
+}

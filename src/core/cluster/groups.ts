@@ -1,0 +1,75 @@
+// Groups as they stand, put together from what each machine says of its own ranks.
+import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
+import { type GroupPlan, placedRanks } from './group-plan.ts'
+import type { Epoch, Holding, RankState } from './record.ts'
+import { type MachineState, ownRecord } from './state.ts'
+
+export interface RankView {
+  readonly rank: number
+  readonly stage: number
+  readonly machine: MachineId
+  readonly layers: readonly [number, number]
+  readonly state: RankState | 'missing'
+  readonly holding: Holding | null
+}
+
+export type GroupStatus = 'forming' | 'ready' | 'stopping' | 'broken'
+
+export interface GroupView {
+  readonly group: GroupId
+  readonly deployment: DeploymentId
+  readonly plan: GroupPlan
+  readonly epoch: Epoch
+  readonly status: GroupStatus
+  readonly ranks: readonly RankView[]
+  /** Oldest moment at which its present state began. */
+  readonly sinceMs: number
+}
+
+/** Every group of which some live machine holds a rank. */
+export function groupsSeen(state: MachineState): readonly GroupView[] {
+  const held = new Map<GroupId, { plan: GroupPlan; epoch: Epoch; holdings: Map<number, Holding> }>()
+  const records = [ownRecord(state)]
+  for (const peer of state.peers.values()) {
+    if (peer.status !== 'dead' && peer.record !== null) records.push(peer.record)
+  }
+  for (const record of records) {
+    for (const holding of record.holdings) {
+      const { group, formation } = holding.plan
+      const known = held.get(group)
+      const entry = known ?? { plan: holding.plan, epoch: holding.epoch, holdings: new Map() }
+      if (formation > entry.plan.formation) {
+        entry.plan = holding.plan
+        entry.epoch = holding.epoch
+      }
+      entry.holdings.set(holding.rank, holding)
+      held.set(group, entry)
+    }
+  }
+  return [...held.values()].map(({ plan, epoch, holdings }) => viewOf(plan, epoch, holdings))
+}
+
+function viewOf(plan: GroupPlan, epoch: Epoch, holdings: ReadonlyMap<number, Holding>): GroupView {
+  const ranks = placedRanks(plan).map((placed): RankView => {
+    const holding = holdings.get(placed.rank) ?? null
+    const layers = plan.stages[placed.stage]?.layers ?? [0, 0]
+    const { rank, stage, machine } = placed
+    return { rank, stage, machine, layers, state: holding?.state ?? 'missing', holding }
+  })
+  const since = ranks.map((rank) => rank.holding?.sinceMs ?? 0)
+  return {
+    group: plan.group,
+    deployment: plan.deployment,
+    plan,
+    epoch,
+    status: statusOf(ranks),
+    ranks,
+    sinceMs: Math.max(...since),
+  }
+}
+
+function statusOf(ranks: readonly RankView[]): GroupStatus {
+  if (ranks.some((rank) => rank.state === 'missing')) return 'broken'
+  if (ranks.some((rank) => rank.state === 'stopping')) return 'stopping'
+  return ranks.every((rank) => rank.state === 'ready') ? 'ready' : 'forming'
+}

@@ -1,0 +1,38 @@
+// When a deployment may be started again after its groups have failed.
+import type { WantedDeployment } from '../cluster/desired.ts'
+import type { Failure } from '../cluster/record.ts'
+import { limits } from '../limits.ts'
+
+export type Readiness =
+  | { readonly kind: 'start-now' }
+  | { readonly kind: 'start-later'; readonly atMs: number; readonly failures: number }
+  | { readonly kind: 'degraded'; readonly failures: number; readonly cause: string }
+
+/** Groups that had worked restart at once; those that never did wait longer each time, then stop trying. */
+export function readinessOf(
+  deployment: WantedDeployment,
+  failures: readonly Failure[],
+  nowMs: number,
+): Readiness {
+  const own = failures.filter(
+    (failure) =>
+      failure.deployment === deployment.id && failure.wish === deployment.version.counter,
+  )
+  const held = new Map<string, Failure>()
+  // A group of many ranks fails as one: its ranks follow each other down.
+  for (const failure of own) if (!failure.excused) held.set(failure.group, failure)
+  const counted = [...held.values()].sort((a, b) => a.atMs - b.atMs)
+  const last = counted.at(-1)
+  if (last === undefined) return { kind: 'start-now' }
+  if (counted.length >= limits.restartsMax) {
+    return { kind: 'degraded', failures: counted.length, cause: last.cause }
+  }
+  const delayMs = Math.min(
+    limits.restartBackoffMsMax,
+    limits.restartBackoffMsMin * 2 ** (counted.length - 1),
+  )
+  const atMs = last.atMs + delayMs
+  return nowMs >= atMs
+    ? { kind: 'start-now' }
+    : { kind: 'start-later', atMs, failures: counted.length }
+}

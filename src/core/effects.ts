@@ -1,0 +1,39 @@
+// What the core wants done in the world, as data. The loop performs effects in order; a journal write
+// finishes before the effects behind it begin, so nothing is promised that a crash could forget.
+import type { Endpoint } from './cluster/record.ts'
+import type { GroupPlan } from './cluster/group-plan.ts'
+import type { ClusterMessage } from './cluster/messages.ts'
+import type { GroupId, MachineId } from './ids.ts'
+
+export type Effect =
+  | { readonly kind: 'message-send'; readonly to: MachineId; readonly message: ClusterMessage }
+  /** Registers and highest epoch, whole: the journal is a snapshot, never a growing log. */
+  | { readonly kind: 'journal-write' }
+  /** Find an address and a free port for each rank; answered by the input "endpoints-reserved". */
+  | {
+      readonly kind: 'endpoints-reserve'
+      readonly plan: GroupPlan
+      readonly ranks: readonly number[]
+      readonly to: MachineId
+    }
+  | {
+      readonly kind: 'rank-start'
+      readonly plan: GroupPlan
+      readonly rank: number
+      readonly endpoints: readonly (Endpoint | null)[]
+      readonly secret: string
+    }
+  | { readonly kind: 'rank-drain'; readonly group: GroupId; readonly rank: number }
+  | {
+      readonly kind: 'rank-stop'
+      readonly group: GroupId
+      readonly rank: number
+      readonly signal: 'TERM' | 'KILL'
+      readonly cause: string
+    }
+  | {
+      readonly kind: 'note'
+      readonly level: 'info' | 'warn'
+      readonly text: string
+      readonly about: Readonly<Record<string, string | number>>
+    }

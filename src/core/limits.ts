@@ -1,0 +1,67 @@
+// Every limit in one place, each with its why. Units are in the names.
+
+export const limits = {
+  // -- membership
+  /** Half a second is fast enough for a 3 s verdict and costs 16 machines under 1,000 small messages a second. */
+  heartbeatEveryMs: 500,
+  /** Three missed beats: a hiccup of the network or of a garbage collector is not yet a suspicion. */
+  suspectAfterMs: 1500,
+  /** A reader notices a pause of three seconds; a lost machine must be known by then. */
+  deadAfterMs: 3000,
+  /** All connections reset at once means a dead process; a moment is left for a redial. */
+  resetGraceMs: 400,
+  /** A coordinator acts only on a view that has stopped changing. */
+  viewStableMs: 2000,
+  /** Dead strangers to the roster are forgotten; their records would otherwise live for ever. */
+  ghostForgetMs: 60_000,
+
+  // -- the loop
+  tickEveryMs: 250,
+  /** Decisions may cause further ones; more rounds than this is a loop in our own logic. */
+  decideRoundsMax: 32,
+  /** A tick later than this means that we slept or starved, and others must not be judged by it. */
+  loopLagMsTolerated: 300,
+  /** Wall clock against monotonic clock: a larger gap means the machine slept. */
+  sleepGapMs: 5000,
+
+  // -- group starts
+  /** A reservation that nobody commits is given back. */
+  reservationMsMax: 10_000,
+  prepareMsMax: 5000,
+  /** From spawn to the rank's first frame; Python and MLX import within it on a slow disk. */
+  rankSpawnMsMax: 60_000,
+  /** Loading is watched by progress, not by a total: silence this long is a hang. */
+  rankLoadSilenceMsMax: 120_000,
+  /** Chunks and steps take at most a second; five without a step is a stall. */
+  rankStallMsMax: 5000,
+  /** From TERM to KILL. */
+  rankTermMsMax: 2000,
+  /** A rank that has answered this many tokens had worked: its restart is immediate. */
+  workedTokensMin: 20,
+  restartBackoffMsMin: 1000,
+  restartBackoffMsMax: 60_000,
+  /** Failures without work within the window before a deployment is called degraded. */
+  restartsMax: 5,
+  restartWindowMs: 600_000,
+
+  // -- serving
+  /** Beyond this a request is told to come back instead of growing a queue nobody sees. */
+  waitingPerGroupMax: 64,
+  rowsPerGroupMax: 32,
+  /** How long a request may wait for a group that is being started or re-formed. */
+  readyWaitMsMax: 600_000,
+  /** Replays of one generation that are explained by machines, links or operators. */
+  attemptsPerGenerationMax: 12,
+  prefillChunkMsMax: 1000,
+  requestBodyBytesMax: 33_554_432,
+  /** A reader that does not read is held to this much. */
+  clientBufferBytesMax: 1_048_576,
+  keepAliveEveryMs: 8000,
+  /** Headers wait this long for a refusal that deserves its own status code. */
+  headersHoldMs: 1500,
+  drainMsMax: 120_000,
+
+  // -- the wire
+  peerFrameBytesMax: 67_108_864,
+  workerLineBytesMax: 67_108_864,
+} as const

@@ -1,0 +1,72 @@
+// Everything that can reach a machine's loop from outside.
+import type { GroupPlan } from '../cluster/group-plan.ts'
+import type { ClusterMessage, Heartbeat } from '../cluster/messages.ts'
+import type { Endpoint } from '../cluster/record.ts'
+import type { Registers } from '../cluster/registers.ts'
+import type { SelfState } from '../cluster/state.ts'
+import type { GroupId, MachineId } from '../ids.ts'
+import type { JsonValue } from '../json.ts'
+
+/** What the token path has seen of a rank since the last tick; tokens themselves never come here. */
+export interface RankProgress {
+  readonly group: GroupId
+  readonly rank: number
+  readonly step: number
+  readonly busy: boolean
+  readonly frameAgeMs: number
+  readonly tokens: number
+  readonly tokensPerSecond: number
+  readonly activeBytes: number
+}
+
+export type RankReport =
+  | { readonly kind: 'started'; readonly pid: number }
+  | { readonly kind: 'progressed'; readonly phase: string; readonly fraction: number }
+  | { readonly kind: 'ready'; readonly contextTokens: number; readonly activeBytes: number }
+  /** The rank said why before it went; the exit follows. */
+  | { readonly kind: 'failed'; readonly cause: string }
+  | { readonly kind: 'exited'; readonly cause: string; readonly tokens: number }
+
+export interface RegisterWrite {
+  readonly key: string
+  readonly value: JsonValue | undefined
+}
+
+export type MachineInput =
+  | {
+      readonly kind: 'tick'
+      /** How much later than planned this tick came. */
+      readonly lagMs: number
+      /** Wall clock ran ahead of the monotonic clock by this much: the machine slept. */
+      readonly sleptMs: number
+      readonly progress: readonly RankProgress[]
+    }
+  | {
+      readonly kind: 'heartbeat'
+      readonly from: MachineId
+      readonly link: string
+      readonly beat: Heartbeat
+    }
+  | { readonly kind: 'link-lost'; readonly peer: MachineId; readonly link: string }
+  | { readonly kind: 'message'; readonly from: MachineId; readonly message: ClusterMessage }
+  | {
+      readonly kind: 'rank-report'
+      readonly group: GroupId
+      readonly rank: number
+      readonly report: RankReport
+    }
+  | {
+      readonly kind: 'endpoints-reserved'
+      readonly plan: GroupPlan
+      readonly to: MachineId
+      readonly outcome:
+        | {
+            readonly ok: true
+            readonly endpoints: readonly { readonly rank: number; readonly endpoint: Endpoint }[]
+          }
+        | { readonly ok: false; readonly reason: string }
+    }
+  | { readonly kind: 'registers-write'; readonly writes: readonly RegisterWrite[] }
+  /** The whole desired state is exchanged: joining or leaving a cluster. */
+  | { readonly kind: 'registers-replace'; readonly registers: Registers }
+  | { readonly kind: 'self-change'; readonly change: Partial<SelfState> }

@@ -1,0 +1,235 @@
+// One turn of a machine: take an input in, decide, and say what must be done. The loop around it owns
+// time, chance and the world; the simulator runs this very function.
+import { decideAgent } from '../agent/decide.ts'
+import { obeyCommit, obeyPrepare, obeyStop, stopHolding } from '../agent/obey.ts'
+import { assert, assertNever } from '../assert.ts'
+import { applyEvent } from '../cluster/apply-event.ts'
+import { type Decision, decision } from '../cluster/decision.ts'
+import type { ClusterMessage } from '../cluster/messages.ts'
+import { type MachineState, type Moment, ownRecord } from '../cluster/state.ts'
+import { decideCoordinator } from '../coordinator/decide.ts'
+import type { Effect } from '../effects.ts'
+import type { MachineId } from '../ids.ts'
+import { limits } from '../limits.ts'
+import { judgePeers } from '../membership/liveness.ts'
+import { catchUp, greet } from './gossip.ts'
+import type { MachineInput } from './inputs.ts'
+import { takeProgress, takeReport } from './rank-reports.ts'
+import { withAges, withTimes } from './record-ages.ts'
+
+export interface StepOutcome {
+  readonly state: MachineState
+  readonly effects: readonly Effect[]
+}
+
+export function stepMachine(
+  before: MachineState,
+  input: MachineInput,
+  moment: Moment,
+): StepOutcome {
+  const effects: Effect[] = []
+  let state = take(before, receive(before, input, moment), { effects, moment })
+  // Beats only feed the next tick's verdicts: deciding on each of a thousand a second buys nothing.
+  if (input.kind !== 'heartbeat') {
+    for (let round = 0; ; round++) {
+      assert(round < limits.decideRoundsMax, 'decisions settle')
+      const decided = decideCoordinator(state, moment)
+      state = take(state, decided, { effects, moment })
+      if (!decided.again) break
+    }
+    state = take(state, decideAgent(state, moment.nowMs), { effects, moment })
+  }
+  return { state, effects: withUpkeep(before, state, { effects, moment }) }
+}
+
+function take(
+  state: MachineState,
+  decided: Decision,
+  { effects, moment }: { effects: Effect[]; moment: Moment },
+): MachineState {
+  effects.push(...decided.effects)
+  return decided.events.reduce((next, event) => applyEvent(next, event, moment.nowMs), state)
+}
+
+/** What every step owes: durable things on disk before any message, and news to the peers. */
+function withUpkeep(
+  before: MachineState,
+  after: MachineState,
+  { effects, moment }: { effects: readonly Effect[]; moment: Moment },
+): readonly Effect[] {
+  const written = before.registers !== after.registers || before.epochSeen !== after.epochSeen
+  const all: Effect[] = written ? [{ kind: 'journal-write' }, ...effects] : [...effects]
+  const news: ClusterMessage[] = []
+  if (before.registers !== after.registers) {
+    const entries = [...after.registers].filter(
+      ([key, value]) => before.registers.get(key) !== value,
+    )
+    news.push({ kind: 'registers', entries })
+  }
+  if (before.self.revision !== after.self.revision) {
+    news.push({ kind: 'record', record: withAges(ownRecord(after), moment.nowMs) })
+  }
+  for (const peer of after.peers.values()) {
+    if (peer.status === 'dead') continue
+    for (const message of news) all.push({ kind: 'message-send', to: peer.id, message })
+  }
+  return all
+}
+
+function receive(state: MachineState, input: MachineInput, moment: Moment): Decision {
+  const out = decision()
+  const { nowMs } = moment
+  switch (input.kind) {
+    case 'tick':
+      return tick(state, input, nowMs)
+    case 'heartbeat':
+      return greet(state, input, nowMs)
+    case 'link-lost':
+      out.events.push(input)
+      return out
+    case 'message':
+      return receiveMessage(state, { from: input.from, message: input.message, nowMs })
+    case 'rank-report':
+      return takeReport(state, input, nowMs)
+    case 'endpoints-reserved':
+      return answerEndpoints(input)
+    case 'registers-write':
+      for (const write of input.writes) out.events.push({ kind: 'register-written', ...write })
+      return out
+    case 'registers-replace':
+      out.events.push({ kind: 'registers-replaced', registers: input.registers })
+      return out
+    case 'self-change':
+      out.events.push({ kind: 'self-changed', change: input.change })
+      return out
+    default:
+      return assertNever(input)
+  }
+}
+
+function tick(
+  state: MachineState,
+  input: Extract<MachineInput, { kind: 'tick' }>,
+  nowMs: number,
+): Decision {
+  const out = decision()
+  if (input.sleptMs > limits.sleepGapMs) {
+    // While we slept others went on without us: what runs here belongs to the past.
+    for (const holding of state.holdings.values()) {
+      if (holding.stop !== null) continue
+      const cause = `this machine slept for ${Math.round(input.sleptMs / 1000)} s`
+      stopHolding(holding, { cause, asked: true, drain: false, nowMs, out })
+    }
+  }
+  const lost = Math.max(input.lagMs, input.sleptMs)
+  if (lost > limits.loopLagMsTolerated) {
+    out.events.push({ kind: 'time-lost', ms: lost })
+    return out
+  }
+  out.events.push(...judgePeers(state, nowMs))
+  takeProgress(state, input.progress, { nowMs, out })
+  catchUp(state, nowMs, out)
+  return out
+}
+
+function receiveMessage(
+  state: MachineState,
+  { from, message, nowMs }: { from: MachineId; message: ClusterMessage; nowMs: number },
+): Decision {
+  const out = decision()
+  const reply = (answer: ClusterMessage): void => {
+    out.effects.push({ kind: 'message-send', to: from, message: answer })
+  }
+  switch (message.kind) {
+    case 'record':
+      // Nobody speaks for another machine.
+      if (message.record.id !== from) return out
+      out.events.push({ kind: 'record-received', record: withTimes(message.record, nowMs) })
+      return out
+    case 'record-ask':
+      reply({ kind: 'record', record: withAges(ownRecord(state), nowMs) })
+      return out
+    case 'registers':
+      out.events.push({ kind: 'registers-received', entries: message.entries })
+      if (!state.caughtUp) out.events.push({ kind: 'caught-up' })
+      return out
+    case 'registers-ask':
+      reply({ kind: 'registers', entries: [...state.registers] })
+      return out
+    case 'group-prepare':
+      return obeyPrepare(state, message, { from, nowMs })
+    case 'group-commit':
+      return obeyCommit(state, message)
+    case 'group-stop':
+      return obeyStop(state, message, nowMs)
+    case 'group-prepared':
+      out.events.push({ ...message, kind: 'start-prepared', machine: from })
+      return out
+    case 'group-refused':
+      return takeRefusal(state, { from, message })
+    default:
+      return assertNever(message)
+  }
+}
+
+/** One refusal ends the whole start: the others give back what they reserved. */
+function takeRefusal(
+  state: MachineState,
+  {
+    from,
+    message,
+  }: { from: MachineId; message: Extract<ClusterMessage, { kind: 'group-refused' }> },
+): Decision {
+  const out = decision()
+  const start = state.starts.get(message.group)
+  // The highest epoch anybody has seen comes back with a refusal; the next term goes above it.
+  out.events.push({ kind: 'epoch-seen', epoch: message.epochSeen })
+  if (start === undefined || state.term === null) return out
+  out.events.push({ kind: 'start-ended', group: message.group })
+  out.effects.push({
+    kind: 'note',
+    level: 'warn',
+    text: 'a machine refused the plan',
+    about: { group: message.group, machine: from, reason: message.reason },
+  })
+  const { epoch } = state.term
+  const { deployment, group } = start.plan
+  const reason = `${from} refused: ${message.reason}`
+  for (const to of start.prepared.keys()) {
+    const stop = { kind: 'group-stop', epoch, group, deployment, reason, drain: false } as const
+    out.effects.push({ kind: 'message-send', to, message: stop })
+  }
+  return out
+}
+
+function answerEndpoints(input: Extract<MachineInput, { kind: 'endpoints-reserved' }>): Decision {
+  const out = decision()
+  const { plan, to, outcome } = input
+  const { group, formation } = plan
+  if (outcome.ok) {
+    const message = {
+      kind: 'group-prepared',
+      group,
+      formation,
+      endpoints: outcome.endpoints,
+    } as const
+    out.effects.push({ kind: 'message-send', to, message })
+    for (const { rank, endpoint } of outcome.endpoints) {
+      out.events.push({ kind: 'holding-changed', group, rank, change: { endpoint } })
+    }
+    return out
+  }
+  const epochSeen = { counter: 0, machine: to }
+  const message = {
+    kind: 'group-refused',
+    group,
+    formation,
+    reason: outcome.reason,
+    epochSeen,
+  } as const
+  out.effects.push({ kind: 'message-send', to, message })
+  for (const { rank } of plan.stages.flatMap((stage) => stage.ranks).map((_, rank) => ({ rank }))) {
+    out.events.push({ kind: 'holding-removed', group, rank })
+  }
+  return out
+}

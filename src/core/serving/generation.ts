@@ -1,0 +1,248 @@
+// The life of one generation and its attempts. The ledger of sent token ids lives here: a token enters
+// it once, from the current attempt, at the next position, and only then goes to the client.
+import { assertNever } from '../assert.ts'
+import { type AttemptId, type GroupId, type MachineId, attemptId } from '../ids.ts'
+import { limits } from '../limits.ts'
+import type {
+  FinishReason,
+  GenerationError,
+  GenerationRequest,
+  Part,
+  Token,
+  Usage,
+} from './request.ts'
+
+export interface Attempt {
+  readonly id: AttemptId
+  readonly group: GroupId
+  readonly machine: MachineId
+  readonly startedMs: number
+}
+
+/** An attempt that is over, for the person who asks why there was a pause. */
+export interface AttemptRecord {
+  readonly group: GroupId
+  readonly machine: MachineId
+  readonly startedMs: number
+  readonly endedMs: number
+  readonly tokensAtStart: number
+  readonly tokensAtEnd: number
+  readonly cause: string
+}
+
+export interface Generation {
+  readonly request: GenerationRequest
+  readonly phase: 'waiting' | 'running' | 'ended'
+  /** Append-only and owned by this generation: copying it per token would make long answers quadratic. */
+  readonly sent: number[]
+  readonly attempt: Attempt | null
+  readonly attemptsMade: number
+  readonly history: readonly AttemptRecord[]
+  /** Since when it has had no attempt: waits have deadlines. */
+  readonly waitingSinceMs: number
+  readonly accepted: boolean
+  readonly usage: Usage
+}
+
+export type GenerationInput =
+  | { readonly kind: 'group-offered'; readonly group: GroupId; readonly machine: MachineId }
+  | { readonly kind: 'wait-checked'; readonly waitedFor: string }
+  | {
+      readonly kind: 'attempt-accepted'
+      readonly attempt: AttemptId
+      readonly promptTokens: number
+      readonly cachedTokens: number
+    }
+  | {
+      readonly kind: 'token-received'
+      readonly attempt: AttemptId
+      readonly position: number
+      readonly token: Token
+    }
+  | {
+      readonly kind: 'attempt-finished'
+      readonly attempt: AttemptId
+      readonly reason: FinishReason
+      readonly parts: readonly Part[]
+      readonly usage: Usage
+    }
+  /** The worker will not answer this request, here or anywhere. */
+  | {
+      readonly kind: 'attempt-refused'
+      readonly attempt: AttemptId
+      readonly error: GenerationError
+    }
+  | { readonly kind: 'attempt-lost'; readonly attempt: AttemptId; readonly cause: string }
+  | { readonly kind: 'client-gone' }
+
+export type GenerationAction =
+  /** The group just lost is asked last: until the next look it may only seem to be there. */
+  | { readonly kind: 'group-ask'; readonly avoid: GroupId | null }
+  | {
+      readonly kind: 'attempt-start'
+      readonly attempt: Attempt
+      readonly replay: readonly number[]
+    }
+  | { readonly kind: 'attempt-cancel'; readonly attempt: Attempt }
+  | { readonly kind: 'client-accept'; readonly promptTokens: number; readonly cachedTokens: number }
+  | { readonly kind: 'client-token'; readonly token: Token }
+  | {
+      readonly kind: 'client-finish'
+      readonly reason: FinishReason
+      readonly parts: readonly Part[]
+      readonly usage: Usage
+    }
+  | { readonly kind: 'client-fail'; readonly error: GenerationError }
+
+export interface GenerationStep {
+  readonly generation: Generation
+  readonly actions: readonly GenerationAction[]
+}
+
+export function beginGeneration(request: GenerationRequest, nowMs: number): GenerationStep {
+  const generation: Generation = {
+    request,
+    phase: 'waiting',
+    sent: [],
+    attempt: null,
+    attemptsMade: 0,
+    history: [],
+    waitingSinceMs: nowMs,
+    accepted: false,
+    usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 },
+  }
+  return { generation, actions: [{ kind: 'group-ask', avoid: null }] }
+}
+
+export function advanceGeneration(
+  generation: Generation,
+  input: GenerationInput,
+  nowMs: number,
+): GenerationStep {
+  const unchanged: GenerationStep = { generation, actions: [] }
+  if (generation.phase === 'ended') return unchanged
+  // The fence: whatever an older attempt still says is no longer about this generation.
+  if ('attempt' in input && input.attempt !== generation.attempt?.id) return unchanged
+  switch (input.kind) {
+    case 'group-offered':
+      return generation.phase === 'waiting' ? startAttempt(generation, input, nowMs) : unchanged
+    case 'wait-checked':
+      return checkWait(generation, input.waitedFor, nowMs)
+    case 'attempt-accepted':
+      return accept(generation, input)
+    case 'token-received':
+      return takeToken(generation, input, nowMs)
+    case 'attempt-finished':
+      return finish(generation, input)
+    case 'attempt-refused':
+      return end(generation, [{ kind: 'client-fail', error: input.error }])
+    case 'attempt-lost':
+      return loseAttempt(generation, input.cause, nowMs)
+    case 'client-gone': {
+      const { attempt } = generation
+      return end(generation, attempt === null ? [] : [{ kind: 'attempt-cancel', attempt }])
+    }
+    default:
+      return assertNever(input)
+  }
+}
+
+function startAttempt(
+  generation: Generation,
+  offer: { group: GroupId; machine: MachineId },
+  nowMs: number,
+): GenerationStep {
+  const number = generation.attemptsMade + 1
+  const attempt: Attempt = {
+    id: attemptId(`${generation.request.id}.${number}`),
+    group: offer.group,
+    machine: offer.machine,
+    startedMs: nowMs,
+  }
+  return {
+    generation: { ...generation, phase: 'running', attempt, attemptsMade: number },
+    actions: [{ kind: 'attempt-start', attempt, replay: generation.sent }],
+  }
+}
+
+function accept(
+  generation: Generation,
+  { promptTokens, cachedTokens }: { promptTokens: number; cachedTokens: number },
+): GenerationStep {
+  // A resumed attempt is accepted again; the client has already been told, and its prompt was counted.
+  if (generation.accepted) return { generation, actions: [] }
+  const usage = { ...generation.usage, promptTokens, cachedTokens }
+  return {
+    generation: { ...generation, accepted: true, usage },
+    actions: [{ kind: 'client-accept', promptTokens, cachedTokens }],
+  }
+}
+
+function takeToken(
+  generation: Generation,
+  { position, token }: { position: number; token: Token },
+  nowMs: number,
+): GenerationStep {
+  const expected = generation.sent.length
+  if (position < expected) return { generation, actions: [] }
+  if (position > expected) {
+    return loseAttempt(generation, `token ${position} came where ${expected} was due`, nowMs)
+  }
+  generation.sent.push(token.id)
+  return { generation, actions: [{ kind: 'client-token', token }] }
+}
+
+function finish(
+  generation: Generation,
+  { reason, parts, usage }: { reason: FinishReason; parts: readonly Part[]; usage: Usage },
+): GenerationStep {
+  const { promptTokens, cachedTokens } = generation.usage
+  const whole: Usage = {
+    ...usage,
+    promptTokens,
+    cachedTokens,
+    completionTokens: usage.completionTokens,
+  }
+  return end({ ...generation, usage: whole }, [
+    { kind: 'client-finish', reason, parts, usage: whole },
+  ])
+}
+
+function loseAttempt(generation: Generation, cause: string, nowMs: number): GenerationStep {
+  const { attempt, history, attemptsMade } = generation
+  if (attempt === null) return { generation, actions: [] }
+  const record: AttemptRecord = {
+    group: attempt.group,
+    machine: attempt.machine,
+    startedMs: attempt.startedMs,
+    endedMs: nowMs,
+    tokensAtStart: history.at(-1)?.tokensAtEnd ?? 0,
+    tokensAtEnd: generation.sent.length,
+    cause,
+  }
+  const next: Generation = {
+    ...generation,
+    phase: 'waiting',
+    attempt: null,
+    history: [...history, record],
+    waitingSinceMs: nowMs,
+  }
+  if (attemptsMade >= limits.attemptsPerGenerationMax) {
+    const message = `The answer was interrupted ${attemptsMade} times and was given up; the last cause was: ${cause}`
+    return end(next, [{ kind: 'client-fail', error: { code: 'attempts-exhausted', message } }])
+  }
+  return { generation: next, actions: [{ kind: 'group-ask', avoid: attempt.group }] }
+}
+
+function checkWait(generation: Generation, waitedFor: string, nowMs: number): GenerationStep {
+  if (generation.phase !== 'waiting') return { generation, actions: [] }
+  const waitedMs = nowMs - generation.waitingSinceMs
+  if (waitedMs < limits.readyWaitMsMax)
+    return { generation, actions: [{ kind: 'group-ask', avoid: null }] }
+  const message = `Gave up after ${Math.round(waitedMs / 1000)} s of waiting for ${waitedFor}`
+  return end(generation, [{ kind: 'client-fail', error: { code: 'wait-expired', message } }])
+}
+
+function end(generation: Generation, actions: readonly GenerationAction[]): GenerationStep {
+  return { generation: { ...generation, phase: 'ended', attempt: null }, actions }
+}

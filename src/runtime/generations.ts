@@ -1,0 +1,182 @@
+// Generations of this gateway: each is a pure state machine whose actions are performed here. Between
+// the worker's frame and the client's socket there is one hop per machine and nothing else.
+import { assertNever } from '../core/assert.ts'
+import {
+  type AttemptId,
+  type GenerationId,
+  type GroupId,
+  type MachineId,
+  generationId,
+} from '../core/ids.ts'
+import {
+  type Generation,
+  type GenerationAction,
+  type GenerationInput,
+  type GenerationStep,
+  advanceGeneration,
+  beginGeneration,
+} from '../core/serving/generation.ts'
+import type { Route } from '../core/serving/routing.ts'
+import type {
+  FinishReason,
+  GenerationError,
+  GenerationRequest,
+  Part,
+  Question,
+  Token,
+  Usage,
+} from '../core/serving/request.ts'
+import type { DeploymentId } from '../core/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Entropy } from '../ports/entropy.ts'
+import type { AttemptHost, AttemptSink } from './attempts.ts'
+
+/** Who reads the answer. Exactly one of finished and failed ends it. */
+export interface GenerationListener {
+  accepted(promptTokens: number, cachedTokens: number): void
+  progressed(done: number, total: number): void
+  token(token: Token): void
+  finished(reason: FinishReason, parts: readonly Part[], usage: Usage): void
+  failed(error: GenerationError): void
+}
+
+export interface GenerationPorts {
+  readonly clock: Clock
+  readonly entropy: Entropy
+  /** The best ready group now, given how busy this gateway keeps each; null when there is none. */
+  readonly route: (
+    deployment: DeploymentId,
+    known: { load: ReadonlyMap<GroupId, number>; avoid: GroupId | null },
+  ) => Route | null
+  /** What a waiting generation waits for, in words. */
+  readonly waitingFor: (deployment: DeploymentId) => string
+  readonly hostOn: (machine: MachineId) => AttemptHost
+}
+
+interface Live {
+  generation: Generation
+  readonly listener: GenerationListener
+}
+
+export class Generations {
+  readonly #ports: GenerationPorts
+  readonly #live = new Map<GenerationId, Live>()
+  readonly #load = new Map<GroupId, number>()
+
+  constructor(ports: GenerationPorts) {
+    this.#ports = ports
+  }
+
+  /** Starts answering; returns how to give up. */
+  begin(
+    asked: { deployment: DeploymentId; question: Question; id?: GenerationId },
+    listener: GenerationListener,
+  ): { id: GenerationId; cancel: () => void } {
+    const id = asked.id ?? generationId(`gen-${this.#ports.entropy.hex(12)}`)
+    const request: GenerationRequest = {
+      id,
+      deployment: asked.deployment,
+      question: asked.question,
+    }
+    const step = beginGeneration(request, this.#ports.clock.nowMs())
+    const live: Live = { generation: step.generation, listener }
+    this.#live.set(id, live)
+    this.#perform(live, step)
+    return { id, cancel: () => this.#advance(live, { kind: 'client-gone' }) }
+  }
+
+  get liveCount(): number {
+    return this.#live.size
+  }
+
+  /** The cluster changed: those who wait ask again. */
+  offer(): void {
+    for (const live of this.#live.values()) {
+      if (live.generation.phase !== 'waiting') continue
+      const waitedFor = this.#ports.waitingFor(live.generation.request.deployment)
+      this.#advance(live, { kind: 'wait-checked', waitedFor })
+    }
+  }
+
+  /** Ends every generation with an error that says why: the daemon is stopping. */
+  failAll(error: GenerationError): void {
+    for (const live of this.#live.values()) {
+      this.#advance(live, { kind: 'client-gone' })
+      live.listener.failed(error)
+    }
+  }
+
+  #advance(live: Live, input: GenerationInput): void {
+    this.#perform(live, advanceGeneration(live.generation, input, this.#ports.clock.nowMs()))
+  }
+
+  #perform(live: Live, step: GenerationStep): void {
+    const before = live.generation.attempt
+    live.generation = step.generation
+    const after = step.generation.attempt
+    if (before !== null && before !== after) this.#addLoad(before.group, -1)
+    if (after !== null && before !== after) this.#addLoad(after.group, 1)
+    if (step.generation.phase === 'ended') this.#live.delete(step.generation.request.id)
+    for (const action of step.actions) this.#act(live, action)
+  }
+
+  #addLoad(group: GroupId, change: number): void {
+    const load = (this.#load.get(group) ?? 0) + change
+    if (load > 0) this.#load.set(group, load)
+    else this.#load.delete(group)
+  }
+
+  #act(live: Live, action: GenerationAction): void {
+    const { listener, generation } = live
+    switch (action.kind) {
+      case 'group-ask': {
+        const route = this.#ports.route(generation.request.deployment, {
+          load: this.#load,
+          avoid: action.avoid,
+        })
+        if (route !== null) this.#advance(live, { kind: 'group-offered', ...route })
+        return
+      }
+      case 'attempt-start': {
+        const { id: attempt, group, machine } = action.attempt
+        const { question } = generation.request
+        const order = { attempt, group, question, replay: action.replay }
+        this.#ports.hostOn(machine).submit(order, this.#sinkFor(live, attempt))
+        return
+      }
+      case 'attempt-cancel':
+        this.#ports.hostOn(action.attempt.machine).cancel(action.attempt.id)
+        return
+      case 'client-accept':
+        listener.accepted(action.promptTokens, action.cachedTokens)
+        return
+      case 'client-token':
+        listener.token(action.token)
+        return
+      case 'client-finish':
+        listener.finished(action.reason, action.parts, action.usage)
+        return
+      case 'client-fail':
+        listener.failed(action.error)
+        return
+      default:
+        assertNever(action)
+    }
+  }
+
+  #sinkFor(live: Live, attempt: AttemptId): AttemptSink {
+    const advance = (input: GenerationInput): void => this.#advance(live, input)
+    return {
+      accepted: (promptTokens, cachedTokens) =>
+        advance({ kind: 'attempt-accepted', attempt, promptTokens, cachedTokens }),
+      progressed: (done, total) => {
+        if (live.generation.attempt?.id === attempt) live.listener.progressed(done, total)
+      },
+      token: (position, token) => advance({ kind: 'token-received', attempt, position, token }),
+      finished: (reason, parts, usage) =>
+        advance({ kind: 'attempt-finished', attempt, reason, parts, usage }),
+      refused: (error) => advance({ kind: 'attempt-refused', attempt, error }),
+      lost: (cause) => advance({ kind: 'attempt-lost', attempt, cause }),
+    }
+  }
+}

@@ -1,0 +1,196 @@
+// Keeps the rank processes of this machine: starts, drains and ends them as the agent decides, and
+// sorts what they say into news for the loop and tokens for the attempts.
+import type { GroupId } from '../core/ids.ts'
+import type { MachineInput, RankProgress, RankReport } from '../core/machine/inputs.ts'
+import { holdingKey } from '../core/cluster/state.ts'
+import type { Effect } from '../core/effects.ts'
+import type { ModelDigest } from '../core/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { RankLauncher, RankProcess } from '../ports/rank-launcher.ts'
+import type { FrameFromWorker, FrameToWorker } from '../wire/worker-frames.ts'
+import { type AttemptFrame, LocalAttempts } from './attempts.ts'
+import { type ModelFiles, loadFrameFor } from './load-frame.ts'
+import type { Notes, RankKeeper } from './machine.ts'
+
+interface Kept {
+  readonly group: GroupId
+  readonly rank: number
+  process: RankProcess | null
+  ready: boolean
+  draining: boolean
+  /** Counts frames that prove progress; a hung engine stops counting. */
+  progressed: number
+  lastFrameMs: number
+  busy: boolean
+  tokens: number
+  tokensPerSecond: number
+  activeBytes: number
+}
+
+export interface RankSupervisorPorts {
+  readonly clock: Clock
+  readonly launcher: RankLauncher
+  readonly filesOf: (digest: ModelDigest) => ModelFiles | null
+  readonly post: (input: MachineInput) => void
+  readonly notes: Notes
+}
+
+export class RankSupervisor implements RankKeeper {
+  readonly #ports: RankSupervisorPorts
+  readonly #kept = new Map<string, Kept>()
+  readonly attempts: LocalAttempts
+
+  constructor(ports: RankSupervisorPorts) {
+    this.#ports = ports
+    this.attempts = new LocalAttempts((group) => this.#head(group))
+  }
+
+  perform(effect: Parameters<RankKeeper['perform']>[0]): void {
+    if (effect.kind === 'rank-start') this.#start(effect)
+    else if (effect.kind === 'endpoints-reserve') this.#refuseEndpoints(effect)
+    else {
+      const kept = this.#kept.get(holdingKey(effect.group, effect.rank))
+      if (kept === undefined) return
+      if (effect.kind === 'rank-drain') {
+        kept.draining = true
+        this.#endIfDrained(kept)
+      } else kept.process?.signal(effect.signal)
+    }
+  }
+
+  progress(): readonly RankProgress[] {
+    const nowMs = this.#ports.clock.nowMs()
+    return [...this.#kept.values()].map((kept) => ({
+      group: kept.group,
+      rank: kept.rank,
+      step: kept.progressed,
+      busy: kept.ready && (kept.busy || this.attempts.countOf(kept.group) > 0),
+      frameAgeMs: nowMs - kept.lastFrameMs,
+      tokens: kept.tokens,
+      tokensPerSecond: kept.tokensPerSecond,
+      activeBytes: kept.activeBytes,
+    }))
+  }
+
+  /** Pids of ranks that still live, for the daemon's last look around. */
+  livePids(): readonly number[] {
+    return [...this.#kept.values()].flatMap((kept) =>
+      kept.process === null ? [] : [kept.process.pid],
+    )
+  }
+
+  signalAll(signal: 'TERM' | 'KILL'): void {
+    for (const kept of this.#kept.values()) kept.process?.signal(signal)
+  }
+
+  #start(effect: Extract<Effect, { kind: 'rank-start' }>): void {
+    const { plan, rank } = effect
+    const { group } = plan
+    const kept = this.#keep(group, rank)
+    const files = this.#ports.filesOf(plan.model.digest)
+    if (files === null) {
+      this.#gone(kept, `the files of ${plan.model.name} are no longer on this machine`)
+      return
+    }
+    try {
+      kept.process = this.#ports.launcher.launch(loadFrameFor({ ...effect, files }), {
+        frame: (frame) => this.#take(kept, frame),
+        exit: (cause) => this.#gone(kept, cause),
+      })
+      this.#report(kept, { kind: 'started', pid: kept.process.pid })
+    } catch (error) {
+      this.#gone(kept, error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  #keep(group: GroupId, rank: number): Kept {
+    const kept: Kept = {
+      group,
+      rank,
+      process: null,
+      ready: false,
+      draining: false,
+      progressed: 0,
+      lastFrameMs: this.#ports.clock.nowMs(),
+      busy: false,
+      tokens: 0,
+      tokensPerSecond: 0,
+      activeBytes: 0,
+    }
+    this.#kept.set(holdingKey(group, rank), kept)
+    return kept
+  }
+
+  #take(kept: Kept, frame: FrameFromWorker): void {
+    kept.lastFrameMs = this.#ports.clock.nowMs()
+    kept.progressed += 1
+    switch (frame.kind) {
+      case 'ready':
+        kept.ready = true
+        kept.activeBytes = frame.weightsBytes
+        this.#report(kept, {
+          kind: 'ready',
+          contextTokens: frame.contextTokens,
+          activeBytes: frame.weightsBytes,
+        })
+        return
+      case 'progress':
+        if (frame.attempt === null) {
+          const fraction = frame.total > 0 ? frame.done / frame.total : 0
+          this.#report(kept, { kind: 'progressed', phase: frame.phase, fraction })
+        } else this.attempts.take(frame)
+        return
+      case 'pulse':
+        kept.busy = frame.busy
+        return
+      case 'stats':
+        kept.tokensPerSecond = frame.decodeTokensPerSecond
+        kept.activeBytes = frame.activeBytes
+        return
+      case 'failed':
+        if (frame.attempt === null) this.#report(kept, { kind: 'failed', cause: frame.message })
+        else this.#takeAttemptFrame(kept, frame)
+        return
+      case 'accepted':
+      case 'step':
+      case 'finished':
+        this.#takeAttemptFrame(kept, frame)
+        return
+      case 'relay':
+        this.#ports.notes.note('warn', 'a rank asked to relay outside of a wider group', {
+          group: kept.group,
+        })
+        return
+    }
+  }
+
+  #takeAttemptFrame(kept: Kept, frame: AttemptFrame): void {
+    kept.tokens += this.attempts.take(frame)
+    this.#endIfDrained(kept)
+  }
+
+  #endIfDrained(kept: Kept): void {
+    if (kept.draining && this.attempts.countOf(kept.group) === 0) kept.process?.signal('TERM')
+  }
+
+  #gone(kept: Kept, cause: string): void {
+    kept.process = null
+    this.#kept.delete(holdingKey(kept.group, kept.rank))
+    this.#report(kept, { kind: 'exited', cause, tokens: kept.tokens })
+    this.attempts.loseGroup(kept.group, cause)
+  }
+
+  #head(group: GroupId): { send(frame: FrameToWorker): void } | null {
+    const kept = this.#kept.get(holdingKey(group, 0))
+    return kept?.process != null && kept.ready && !kept.draining ? kept.process : null
+  }
+
+  #report(kept: Kept, report: RankReport): void {
+    this.#ports.post({ kind: 'rank-report', group: kept.group, rank: kept.rank, report })
+  }
+
+  #refuseEndpoints(effect: Extract<Effect, { kind: 'endpoints-reserve' }>): void {
+    const outcome = { ok: false, reason: 'groups of several ranks are not supported yet' } as const
+    this.#ports.post({ kind: 'endpoints-reserved', plan: effect.plan, to: effect.to, outcome })
+  }
+}

@@ -1,0 +1,58 @@
+// How a gateway talks to the machine of a group's head about one attempt. This is the token path
+// between machines: it never touches the coordinator or the journal.
+import { z } from 'zod'
+import { partSchema, logprobSchema, submitFrame } from './worker-frames.ts'
+
+const count = z.number().int().min(0)
+
+const usageSchema = z.object({
+  promptTokens: count,
+  cachedTokens: count,
+  completionTokens: count,
+  reasoningTokens: count,
+})
+
+export const generationMessage = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('attempt-submit'),
+    attempt: z.string(),
+    group: z.string(),
+    question: submitFrame.omit({ kind: true, attempt: true, replay: true }),
+    replay: submitFrame.shape.replay,
+  }),
+  z.object({ kind: z.literal('attempt-cancel'), attempt: z.string() }),
+  z.object({
+    kind: z.literal('attempt-accepted'),
+    attempt: z.string(),
+    promptTokens: count,
+    cachedTokens: count,
+  }),
+  z.object({
+    kind: z.literal('attempt-token'),
+    attempt: z.string(),
+    position: count,
+    token: z.object({ id: count, parts: z.array(partSchema), logprob: logprobSchema.optional() }),
+  }),
+  z.object({
+    kind: z.literal('attempt-progressed'),
+    attempt: z.string(),
+    done: count,
+    total: count,
+  }),
+  z.object({
+    kind: z.literal('attempt-finished'),
+    attempt: z.string(),
+    reason: z.enum(['stop', 'length', 'tool-calls', 'cancelled']),
+    parts: z.array(partSchema),
+    usage: usageSchema,
+  }),
+  z.object({
+    kind: z.literal('attempt-refused'),
+    attempt: z.string(),
+    code: z.string(),
+    message: z.string(),
+  }),
+  z.object({ kind: z.literal('attempt-lost'), attempt: z.string(), cause: z.string() }),
+])
+
+export type GenerationMessage = z.infer<typeof generationMessage>
