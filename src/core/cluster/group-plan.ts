@@ -23,6 +23,15 @@ export interface ModelRef {
   readonly parameters: number
   readonly kvBytesPerToken: number
   readonly contextTokens: number
+  /** What the model's makers recommend when the client says nothing. */
+  readonly defaults: SamplingDefaults
+}
+
+export interface SamplingDefaults {
+  readonly temperature?: number
+  readonly topP?: number
+  readonly topK?: number
+  readonly repetitionPenalty?: number
 }
 
 export interface RankPlan {

@@ -1,6 +1,6 @@
 // What a machine says of itself. Only the machine writes its own record; others keep the newest.
-import type { DeploymentId, GroupId, MachineId, ModelDigest } from '../ids.ts'
-import type { GroupPlan } from './group-plan.ts'
+import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
+import type { GroupPlan, ModelRef } from './group-plan.ts'
 
 /** Always-on machines serve and coordinate; "sometimes" machines are laptops; clients hold no rank. */
 export const roles = ['always', 'sometimes', 'client'] as const
@@ -67,7 +67,7 @@ export interface MachineRecord {
   /** On a CPU backend float32 is the fastest; everywhere else weights stay as stored. */
   readonly computesIn: 'float32' | 'stored'
   readonly memoryLendBytes: number
-  readonly models: readonly { readonly digest: ModelDigest; readonly name: string }[]
+  readonly models: readonly ModelRef[]
   readonly holdings: readonly Holding[]
   readonly failures: readonly Failure[]
   readonly epochSeen: Epoch

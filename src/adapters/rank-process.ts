@@ -1,0 +1,125 @@
+// A rank as a Python process: frames on descriptors 3 and 4, everything it prints into a log of its own.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { limits } from '../core/limits.ts'
+import type { RankEvents, RankLauncher, RankProcess } from '../ports/rank-launcher.ts'
+import { type FrameToWorker, type LoadFrame, frameFromWorker } from '../wire/worker-frames.ts'
+import { LineSplitter } from './line-splitter.ts'
+
+export interface RankProcessOptions {
+  readonly python: string
+  /** Folder that holds the package bushel_worker. */
+  readonly workerDir: string
+  readonly logDir: string
+  /** Preloads, thread counts and the like, found out once per machine. */
+  readonly env: Readonly<Record<string, string>>
+  readonly warn: (text: string, about: Readonly<Record<string, unknown>>) => void
+}
+
+/** How much of a dead rank's log goes into the cause of its end. */
+const lastLines = 3
+
+export class RankProcesses implements RankLauncher {
+  readonly #options: RankProcessOptions
+
+  constructor(options: RankProcessOptions) {
+    this.#options = options
+    mkdirSync(options.logDir, { recursive: true })
+  }
+
+  launch(load: LoadFrame, events: RankEvents): RankProcess {
+    const { python, workerDir, logDir, env } = this.#options
+    const logFile = join(logDir, `rank-${load.group}-${load.stage.index}.${load.world.rank}.log`)
+    const log = openSync(logFile, 'a')
+    const child = spawn(python, ['-m', 'bushel_worker'], {
+      cwd: workerDir,
+      stdio: ['ignore', log, log, 'pipe', 'pipe'],
+      env: { ...baseEnv(), ...env, ...load.world.env, PYTHONPATH: workerDir },
+      // Its own process group: Ctrl-C in the terminal is for the daemon, which then ends ranks in order.
+      detached: true,
+    })
+    closeSync(log)
+    return watch(child, { load, events, logFile, warn: this.#options.warn })
+  }
+}
+
+/** Ranks get what Python needs and nothing that could carry a secret. */
+function baseEnv(): Record<string, string> {
+  const kept: Record<string, string> = {}
+  for (const name of [
+    'PATH',
+    'HOME',
+    'LANG',
+    'LC_ALL',
+    'TMPDIR',
+    'CUDA_VISIBLE_DEVICES',
+    'LD_LIBRARY_PATH',
+  ]) {
+    const value = process.env[name]
+    if (value !== undefined) kept[name] = value
+  }
+  return kept
+}
+
+function watch(
+  child: ChildProcess,
+  about: { load: LoadFrame; events: RankEvents; logFile: string; warn: RankProcessOptions['warn'] },
+): RankProcess {
+  const { load, events, logFile, warn } = about
+  const toRank = child.stdio[3] as Writable
+  const fromRank = child.stdio[4] as Readable
+  let ended = false
+  const end = (cause: string): void => {
+    if (ended) return
+    ended = true
+    events.exit(cause)
+  }
+  // Writing to a rank that has just died is not news; its exit is.
+  toRank.on('error', () => undefined)
+  fromRank.on('error', () => undefined)
+  const lines = new LineSplitter(limits.workerLineBytesMax)
+  fromRank.on('data', (chunk: Buffer) => {
+    for (const line of lines.push(chunk)) {
+      const frame = readFrame(line)
+      if (frame === null) warn('a rank sent a line that is no frame', { group: load.group })
+      else if (!ended) events.frame(frame)
+    }
+  })
+  child.on('error', (error) => end(`the rank could not be started: ${error.message}`))
+  child.on('close', (code, signal) => end(causeOf({ code, signal, logFile })))
+  const send = (frame: FrameToWorker): void => {
+    if (!ended) toRank.write(`${JSON.stringify(frame)}\n`)
+  }
+  send(load)
+  return {
+    pid: child.pid ?? 0,
+    send,
+    signal: (signal) => void child.kill(`SIG${signal}`),
+  }
+}
+
+function readFrame(line: string): ReturnType<typeof frameFromWorker.parse> | null {
+  try {
+    const parsed = frameFromWorker.safeParse(JSON.parse(line))
+    return parsed.success ? parsed.data : null
+  } catch {
+    return null
+  }
+}
+
+function causeOf(end: { code: number | null; signal: string | null; logFile: string }): string {
+  const how = end.signal === null ? `exit code ${end.code ?? 'unknown'}` : `signal ${end.signal}`
+  const tail = lastLogLines(end.logFile)
+  return tail === '' ? `the rank ended with ${how}` : `the rank ended with ${how}: ${tail}`
+}
+
+function lastLogLines(file: string): string {
+  try {
+    const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+    return lines.slice(-lastLines).join(' | ').slice(-600)
+  } catch {
+    return ''
+  }
+}

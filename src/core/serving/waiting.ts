@@ -1,0 +1,58 @@
+// Why a deployment is not ready yet, in words a person can act on.
+import type { WantedDeployment } from '../cluster/desired.ts'
+import { type GroupView, groupsSeen } from '../cluster/groups.ts'
+import { type MachineState, recentFailures } from '../cluster/state.ts'
+import { readinessOf } from '../coordinator/backoff.ts'
+import { candidateRecords } from '../coordinator/decide.ts'
+import { placeDeployment } from '../coordinator/placement.ts'
+import { groupId } from '../ids.ts'
+
+export type DeploymentStatus = 'ready' | 'starting' | 'waiting' | 'degraded'
+
+export interface DeploymentCondition {
+  readonly status: DeploymentStatus
+  readonly detail: string
+  readonly groups: readonly GroupView[]
+}
+
+export function conditionOf(
+  state: MachineState,
+  deployment: WantedDeployment,
+  nowMs: number,
+): DeploymentCondition {
+  const groups = groupsSeen(state).filter((group) => group.deployment === deployment.id)
+  if (groups.some((group) => group.status === 'ready'))
+    return { status: 'ready', detail: '', groups }
+  const forming = groups.find((group) => group.status === 'forming')
+  if (forming !== undefined) return { status: 'starting', detail: progressOf(forming), groups }
+  const readiness = readinessOf(deployment, recentFailures(state, nowMs), nowMs)
+  if (readiness.kind === 'degraded') {
+    const detail = `failed ${readiness.failures} times, last because ${readiness.cause}; load it again to try once more`
+    return { status: 'degraded', detail, groups }
+  }
+  if (readiness.kind === 'start-later') {
+    const seconds = Math.ceil((readiness.atMs - nowMs) / 1000)
+    return {
+      status: 'waiting',
+      detail: `failed ${readiness.failures} times, starts again in ${seconds} s`,
+      groups,
+    }
+  }
+  const placed = placeDeployment({
+    group: groupId('preview'),
+    deployment,
+    machines: candidateRecords(state),
+    taken: [],
+  })
+  const detail = placed.kind === 'refused' ? placed.reason : 'about to start'
+  return { status: 'waiting', detail, groups }
+}
+
+function progressOf(group: GroupView): string {
+  const slowest = group.ranks
+    .filter((rank) => rank.state !== 'ready')
+    .sort((a, b) => (a.holding?.fraction ?? 0) - (b.holding?.fraction ?? 0))[0]
+  if (slowest?.holding == null) return 'starting'
+  const percent = Math.round(slowest.holding.fraction * 100)
+  return `${slowest.holding.phase} ${percent}%`
+}
