@@ -27,6 +27,7 @@ import type {
   Usage,
 } from '../core/serving/request.ts'
 import type { DeploymentId } from '../core/ids.ts'
+import { limits } from '../core/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Entropy } from '../ports/entropy.ts'
 import type { AttemptHost, AttemptSink } from './attempts.ts'
@@ -93,7 +94,10 @@ export class Generations {
   offer(): void {
     for (const live of this.#live.values()) {
       if (live.generation.phase !== 'waiting') continue
-      const waitedFor = this.#ports.waitingFor(live.generation.request.deployment)
+      const { waitingSinceMs, request } = live.generation
+      const expired = this.#ports.clock.nowMs() - waitingSinceMs >= limits.readyWaitMsMax
+      // The reason is worked out only when it is about to be told.
+      const waitedFor = expired ? this.#ports.waitingFor(request.deployment) : ''
       this.#advance(live, { kind: 'wait-checked', waitedFor })
     }
   }

@@ -22,16 +22,19 @@ export function deploymentIdFor(modelName: string): DeploymentId {
   return deploymentId(slug === '' ? 'model' : slug.slice(0, 120))
 }
 
+/** In the order of this machine's own store, the starter first; then what is wanted, then what others have. */
 export function servedModels(state: MachineState): readonly ServedModel[] {
+  const deployments = wantedDeployments(state.registers)
   const served = new Map<string, ServedModel>()
-  for (const deployment of wantedDeployments(state.registers)) {
-    served.set(deployment.model.name, { model: deployment.model, deployment })
+  const add = (model: ModelRef): void => {
+    if (served.has(model.name)) return
+    const deployment = deployments.find((wanted) => wanted.model.name === model.name) ?? null
+    served.set(model.name, { model: deployment?.model ?? model, deployment })
   }
-  for (const record of liveRecords(state)) {
-    for (const model of record.models) {
-      if (!served.has(model.name)) served.set(model.name, { model, deployment: null })
-    }
-  }
+  const [own, ...others] = liveRecords(state)
+  for (const model of own?.models ?? []) add(model)
+  for (const deployment of deployments) add(deployment.model)
+  for (const record of others) for (const model of record.models) add(model)
   return [...served.values()]
 }
 

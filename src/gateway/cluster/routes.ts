@@ -1,0 +1,77 @@
+// The cluster's own routes: what the page and the command line do, anyone with the admin token can do.
+import { z } from 'zod'
+import { strategies } from '../../core/cluster/group-plan.ts'
+import { ApiError } from '../api-error.ts'
+import type { GatewayApp, GatewayParts } from '../context.ts'
+import { parseBody, readJson } from '../read-json.ts'
+import { clusterView, deploymentViews } from './view.ts'
+
+export const loadRequest = z.object({
+  model: z.string().min(1),
+  strategy: z.enum(strategies).default('auto'),
+  machines: z.array(z.string()).default([]),
+  layers: z.array(z.number().int().min(1)).default([]),
+  backend: z.enum(['auto', 'ring', 'jaccl', 'nccl']).default('auto'),
+  replicas: z.number().int().min(1).max(64).default(1),
+  standby: z.boolean().default(false),
+  contextTokens: z.number().int().min(1).optional(),
+})
+
+export type LoadRequest = z.infer<typeof loadRequest>
+
+/** Things that need more than the state: files, other processes, other machines. */
+export interface ClusterActions {
+  /** Makes a model wanted; the outcome is a deployment id or a sentence why not. */
+  load(request: LoadRequest): Promise<{ deployment: string } | { refused: string }>
+  unload(name: string): Promise<{ deployment: string } | { refused: string }>
+  listModels(): Promise<readonly object[]>
+  nowMs(): number
+  /** Ends the daemon after this response. */
+  stop(): void
+}
+
+export function addClusterRoutes(
+  app: GatewayApp,
+  parts: GatewayParts,
+  actions: ClusterActions,
+): void {
+  app.get('/cluster/view', (c) => c.json(clusterView(parts.machine.state, actions.nowMs())))
+  app.get('/cluster/deployments', (c) =>
+    c.json(deploymentViews(parts.machine.state, actions.nowMs())),
+  )
+  app.get('/cluster/models', async (c) => c.json(await actions.listModels()))
+  app.post('/cluster/load', async (c) => {
+    const request = parseBody(loadRequest, await readJson(c.env.incoming))
+    return c.json(accepted(await actions.load(request)))
+  })
+  app.post('/cluster/unload', async (c) => {
+    const { model } = parseBody(
+      z.object({ model: z.string().min(1) }),
+      await readJson(c.env.incoming),
+    )
+    return c.json(accepted(await actions.unload(model)))
+  })
+  app.post('/cluster/stop', (c) => {
+    actions.stop()
+    return c.json({ stopping: true })
+  })
+  app.openAPIRegistry.registerPath({
+    method: 'get',
+    path: '/cluster/view',
+    summary: 'Machines, deployments, groups and ranks as they are now',
+    responses: { 200: { description: 'The cluster view' } },
+  })
+  app.openAPIRegistry.registerPath({
+    method: 'post',
+    path: '/cluster/load',
+    summary: 'Makes a model wanted',
+    request: { body: { content: { 'application/json': { schema: loadRequest } } } },
+    responses: { 200: { description: 'The deployment' }, 409: { description: 'Why it cannot be' } },
+  })
+}
+
+function accepted(outcome: { deployment: string } | { refused: string }): { deployment: string } {
+  if ('refused' in outcome)
+    throw new ApiError({ status: 409, message: outcome.refused, code: 'refused' })
+  return outcome
+}

@@ -1,0 +1,105 @@
+// The cluster as the page and the command line show it: measured things with their age, nothing guessed.
+import { wantedDeployments } from '../../core/cluster/desired.ts'
+import type { GroupView } from '../../core/cluster/groups.ts'
+import { type MachineState, ownRecord } from '../../core/cluster/state.ts'
+import { reservedBytes } from '../../core/cluster/record.ts'
+import { settledCoordinator } from '../../core/membership/view.ts'
+import { conditionOf } from '../../core/serving/waiting.ts'
+import type { ClusterView, DeploymentView, MachineView } from '../../wire/cluster-view.ts'
+
+export function clusterView(state: MachineState, nowMs: number): ClusterView {
+  return {
+    self: state.self.id,
+    coordinator: settledCoordinator(state, nowMs),
+    epoch: state.epochSeen.counter,
+    machines: machineViews(state, nowMs),
+    deployments: deploymentViews(state, nowMs),
+  }
+}
+
+export function machineViews(state: MachineState, nowMs: number): MachineView[] {
+  const own = ownRecord(state)
+  const views: MachineView[] = [
+    { ...machineFields(own), id: own.id, name: own.name, state: 'alive', heardAgoMs: 0, links: [] },
+  ]
+  for (const peer of state.peers.values()) {
+    const { record } = peer
+    views.push({
+      ...machineFields(record),
+      id: peer.id,
+      name: record?.name ?? peer.id,
+      state: peer.status,
+      heardAgoMs: nowMs - peer.heardMs,
+      links: [...peer.links].map(([link, heardMs]) => ({ link, heardAgoMs: nowMs - heardMs })),
+    })
+  }
+  return views.sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function machineFields(
+  record: ReturnType<typeof ownRecord> | null,
+): Pick<
+  MachineView,
+  'role' | 'version' | 'platform' | 'memoryLendBytes' | 'memoryReservedBytes' | 'models'
+> {
+  return {
+    role: record?.role ?? null,
+    version: record?.version ?? null,
+    platform: record?.platform ?? null,
+    memoryLendBytes: record?.memoryLendBytes ?? null,
+    memoryReservedBytes: record === null ? null : reservedBytes(record.holdings),
+    models: record?.models.map((model) => model.name) ?? [],
+  }
+}
+
+export function deploymentViews(state: MachineState, nowMs: number): DeploymentView[] {
+  return wantedDeployments(state.registers).map((deployment) => {
+    const condition = conditionOf(state, deployment, nowMs)
+    return {
+      id: deployment.id,
+      model: deployment.model.name,
+      digest: deployment.model.digest,
+      strategy: deployment.strategy,
+      replicas: deployment.replicas,
+      status: condition.status,
+      detail: condition.detail,
+      groups: condition.groups.map((group) => groupView(state, group, nowMs)),
+    }
+  })
+}
+
+function groupView(
+  state: MachineState,
+  group: GroupView,
+  nowMs: number,
+): DeploymentView['groups'][number] {
+  const nameOf = (id: string): string => {
+    if (id === state.self.id) return state.self.name
+    return [...state.peers.values()].find((peer) => peer.id === id)?.record?.name ?? id
+  }
+  return {
+    id: group.group,
+    status: group.status,
+    strategy: group.plan.strategy,
+    sinceMs: nowMs - group.sinceMs,
+    tokensPerSecond: Math.max(0, ...group.ranks.map((rank) => rank.holding?.tokensPerSecond ?? 0)),
+    stages: group.plan.stages.map((stage, index) => ({
+      layers: [stage.layers[0], stage.layers[1]],
+      ranks: group.ranks
+        .filter((rank) => rank.stage === index)
+        .map((rank) => ({
+          rank: rank.rank,
+          machine: nameOf(rank.machine),
+          machineId: rank.machine,
+          pid: rank.holding?.pid ?? null,
+          layers: [rank.layers[0], rank.layers[1]],
+          state: rank.state,
+          phase: rank.holding?.phase ?? '',
+          fraction: rank.holding?.fraction ?? 0,
+          memoryBytes: group.plan.stages[index]?.ranks[0]?.memoryBytes ?? 0,
+          activeBytes: rank.holding?.activeBytes ?? 0,
+          tokens: rank.holding?.tokens ?? 0,
+        })),
+    })),
+  }
+}

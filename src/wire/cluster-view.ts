@@ -1,0 +1,65 @@
+// What the cluster routes answer and the page and the command line read.
+import { z } from 'zod'
+
+const layerRange = z.tuple([z.number(), z.number()])
+
+const rankView = z.object({
+  rank: z.number(),
+  machine: z.string(),
+  machineId: z.string(),
+  pid: z.number().nullable(),
+  layers: layerRange,
+  state: z.string(),
+  phase: z.string(),
+  fraction: z.number(),
+  memoryBytes: z.number(),
+  activeBytes: z.number(),
+  tokens: z.number(),
+})
+
+const groupView = z.object({
+  id: z.string(),
+  status: z.string(),
+  strategy: z.string(),
+  /** Age of its present state. */
+  sinceMs: z.number(),
+  tokensPerSecond: z.number(),
+  stages: z.array(z.object({ layers: layerRange, ranks: z.array(rankView) })),
+})
+
+export const deploymentView = z.object({
+  id: z.string(),
+  model: z.string(),
+  digest: z.string(),
+  strategy: z.string(),
+  replicas: z.number(),
+  status: z.enum(['ready', 'starting', 'waiting', 'degraded']),
+  detail: z.string(),
+  groups: z.array(groupView),
+})
+
+export const machineView = z.object({
+  id: z.string(),
+  name: z.string(),
+  state: z.enum(['alive', 'suspect', 'dead']),
+  role: z.string().nullable(),
+  version: z.string().nullable(),
+  platform: z.string().nullable(),
+  memoryLendBytes: z.number().nullable(),
+  memoryReservedBytes: z.number().nullable(),
+  models: z.array(z.string()),
+  heardAgoMs: z.number(),
+  links: z.array(z.object({ link: z.string(), heardAgoMs: z.number() })),
+})
+
+export const clusterView = z.object({
+  self: z.string(),
+  coordinator: z.string().nullable(),
+  epoch: z.number(),
+  machines: z.array(machineView),
+  deployments: z.array(deploymentView),
+})
+
+export type ClusterView = z.infer<typeof clusterView>
+export type DeploymentView = z.infer<typeof deploymentView>
+export type MachineView = z.infer<typeof machineView>
