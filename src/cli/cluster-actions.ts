@@ -1,0 +1,75 @@
+// What the cluster routes do beyond reading the state.
+import { registerKeys } from '../core/cluster/desired.ts'
+import type { ClusterActions, LoadRequest } from '../gateway/cluster/routes.ts'
+import type { ModelStore } from '../models/store.ts'
+import type { Machine } from '../runtime/machine.ts'
+import type { Serving } from '../runtime/serving.ts'
+
+export function clusterActions(parts: {
+  machine: Machine
+  serving: Serving
+  store: ModelStore
+  nowMs: () => number
+  stop: () => void
+}): ClusterActions {
+  const { machine, serving, store } = parts
+  return {
+    nowMs: parts.nowMs,
+    stop: parts.stop,
+    async load(request: LoadRequest) {
+      try {
+        const { ref } = await store.resolve(request.model)
+        machine.post({
+          kind: 'self-change',
+          change: { models: store.list().map((model) => model.ref) },
+        })
+        const { strategy, layers, backend, replicas, standby } = request
+        const contextTokens = Math.min(
+          request.contextTokens ?? ref.contextTokens,
+          ref.contextTokens,
+        )
+        const wanted = await serving.want(ref, {
+          strategy,
+          layers,
+          backend,
+          replicas,
+          standby,
+          contextTokens,
+        })
+        return { deployment: wanted.id }
+      } catch (error) {
+        return { refused: error instanceof Error ? error.message : String(error) }
+      }
+    },
+    async unload(name) {
+      const found = serving.lookUp(name)
+      if (found.kind === 'unknown' || found.served.deployment === null) {
+        const loaded = serving.models().flatMap(({ deployment }) => deployment?.model.name ?? [])
+        return { refused: `"${name}" is not loaded; loaded are: ${loaded.join(', ') || 'none'}` }
+      }
+      const { id } = found.served.deployment
+      await new Promise<void>((resolve) => {
+        machine.write([{ key: registerKeys.deployment(id), value: undefined }], () => resolve())
+      })
+      return { deployment: id }
+    },
+    async listModels() {
+      const { models } = await store.refresh()
+      machine.post({ kind: 'self-change', change: { models: models.map((model) => model.ref) } })
+      const wanted = new Set(
+        serving.models().flatMap(({ deployment }) => deployment?.model.digest ?? []),
+      )
+      return models.map(({ ref, origin, path }) => ({
+        name: ref.name,
+        digest: ref.digest,
+        architecture: ref.architecture,
+        parameters: ref.parameters,
+        bytes: ref.weightsBytes,
+        contextTokens: ref.contextTokens,
+        origin,
+        path,
+        loaded: wanted.has(ref.digest),
+      }))
+    },
+  }
+}

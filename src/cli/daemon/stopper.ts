@@ -1,0 +1,60 @@
+// The end of a daemon: answers finish or fail, ranks go, the lock is given back.
+import type { Server } from 'node:http'
+import { limits } from '../../core/limits.ts'
+import type { Machine } from '../../runtime/machine.ts'
+import type { RankSupervisor } from '../../runtime/ranks.ts'
+import type { Serving } from '../../runtime/serving.ts'
+import { releaseDaemonFile } from '../daemon-file.ts'
+import type { DaemonLog } from '../log.ts'
+import type { Settings } from '../settings.ts'
+
+/** How long answers in flight may go on when the daemon is asked to stop. */
+const finishMsMax = 10_000
+
+export interface Stopper {
+  server: Server | null
+  readonly stop: (reason: string) => Promise<void>
+}
+
+export function createStopper(parts: {
+  settings: Settings
+  machine: Machine
+  serving: Serving
+  ranks: RankSupervisor
+  log: DaemonLog
+  finish: () => void
+}): Stopper {
+  const { settings, machine, serving, ranks, log, finish } = parts
+  let stopping: Promise<void> | null = null
+  const stopper: Stopper = {
+    server: null,
+    stop: (reason: string): Promise<void> => {
+      stopping ??= run(reason)
+      return stopping
+    },
+  }
+  async function run(reason: string): Promise<void> {
+    log.logger.info({ reason }, 'stopping')
+    stopper.server?.close()
+    await until(() => serving.generations.liveCount === 0, finishMsMax)
+    serving.generations.failAll({
+      code: 'stopping',
+      message: 'Bushel is being stopped on this machine; ask again when it is back',
+    })
+    machine.stop()
+    ranks.signalAll('TERM')
+    await until(() => ranks.livePids().length === 0, limits.rankTermMsMax)
+    ranks.signalAll('KILL')
+    await until(() => ranks.livePids().length === 0, limits.rankTermMsMax)
+    stopper.server?.closeAllConnections()
+    releaseDaemonFile(settings.home)
+    log.close()
+    finish()
+  }
+  return stopper
+}
+
+async function until(done: () => boolean, msMax: number): Promise<void> {
+  const end = performance.now() + msMax
+  while (!done() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 20))
+}

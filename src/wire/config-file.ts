@@ -1,0 +1,21 @@
+// The keys of config.toml. Unknown keys are named, not ignored: a typo should not look like a setting.
+import { z } from 'zod'
+
+export const configFile = z.strictObject({
+  name: z.string().min(1).max(63).optional(),
+  port: z.number().int().min(1).max(65534).optional(),
+  listen: z.string().optional(),
+  role: z.enum(['always', 'sometimes', 'client']).optional(),
+  memory: z.string().optional(),
+  model: z.string().optional(),
+  api_key: z.string().min(8).optional(),
+  allowed_hosts: z.array(z.string()).optional(),
+  log_level: z.enum(['debug', 'info', 'warn', 'error']).optional(),
+  peers: z.array(z.string()).optional(),
+  discovery: z.enum(['on', 'off']).optional(),
+  allow_launch: z.boolean().optional(),
+  /** What a link is, where the operating system does not say: interface name to kind. */
+  links: z.record(z.string(), z.enum(['thunderbolt', 'ethernet', 'wifi'])).optional(),
+})
+
+export type ConfigFile = z.infer<typeof configFile>
