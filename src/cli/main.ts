@@ -2,39 +2,15 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Command, CommanderError } from 'commander'
+import { CommanderError } from 'commander'
 import { type CliContext, UserError, exitCodes } from './command.ts'
 import { createOutput } from './output.ts'
-import { registry } from './registry.ts'
+import { buildProgram } from './program.ts'
 
 function findProgramDir(): string {
   let dir = dirname(fileURLToPath(import.meta.url))
   while (!existsSync(join(dir, 'package.json'))) dir = dirname(dir)
   return dir
-}
-
-/** Builds the whole command tree, with the bodies of `wanted` alone (or of all, for completion). */
-export async function buildProgram(
-  context: CliContext,
-  wanted: (name: string) => boolean,
-): Promise<Command> {
-  const program = new Command('bushel')
-    .description('Bushel turns the Macs you own into one AI machine.')
-    .showHelpAfterError('(add --help for usage)')
-    .exitOverride()
-  for (const [name, entry] of Object.entries(registry)) {
-    const command = program
-      .command(name)
-      .summary(entry.summary)
-      .description(entry.summary)
-      .helpGroup(`${entry.section}:`)
-      .exitOverride()
-    if (!wanted(name)) continue
-    command.option('--json', 'print one JSON document on stdout')
-    const module = await entry.load()
-    module.register(command, context)
-  }
-  return program
 }
 
 export async function runCli(argv: readonly string[], context: CliContext): Promise<number> {

@@ -9,6 +9,71 @@ export interface CommandEntry {
 }
 
 export const registry: Readonly<Record<string, CommandEntry>> = {
+  up: {
+    summary: 'run the daemon in the foreground: API, page, ranks',
+    section: 'Run',
+    load: () => import('./commands/up.ts'),
+  },
+  run: {
+    summary: 'ask a model from the terminal',
+    section: 'Run',
+    load: () => import('./commands/run.ts'),
+  },
+  stop: {
+    summary: 'stop the daemon',
+    section: 'Run',
+    load: () => import('./commands/stop.ts'),
+  },
+  status: {
+    summary: 'show machines and models at a glance',
+    section: 'Run',
+    load: () => import('./commands/status.ts'),
+  },
+  logs: {
+    summary: 'show the log of the daemon',
+    section: 'Run',
+    load: () => import('./commands/logs.ts'),
+  },
+  load: {
+    summary: 'make a model wanted and wait until it answers',
+    section: 'Models',
+    load: () => import('./commands/load.ts'),
+  },
+  unload: {
+    summary: 'stop serving a model',
+    section: 'Models',
+    load: () => import('./commands/unload.ts'),
+  },
+  ps: {
+    summary: 'show what is served, by which ranks',
+    section: 'Models',
+    load: () => import('./commands/ps.ts'),
+  },
+  list: {
+    summary: 'list the models on this machine',
+    section: 'Models',
+    load: () => import('./commands/list.ts'),
+  },
+  pull: {
+    summary: 'fetch a model from the hub',
+    section: 'Models',
+    load: () => import('./commands/pull.ts'),
+  },
+  setup: {
+    summary: 'prepare everything (implied by the first command)',
+    section: 'Project',
+    load: () => import('./commands/setup.ts'),
+  },
+  uninstall: {
+    summary: 'remove what Bushel has put anywhere',
+    section: 'Project',
+    load: () => import('./commands/uninstall.ts'),
+  },
+  completion: {
+    summary: 'print completion for bash, zsh or fish',
+    section: 'Project',
+    load: () => import('./commands/completion.ts'),
+  },
   version: {
     summary: 'print the version of Bushel and what it runs on',
     section: 'Project',

@@ -44,6 +44,16 @@ export function addClusterRoutes(
     const request = parseBody(loadRequest, await readJson(c.env.incoming))
     return c.json(accepted(await actions.load(request)))
   })
+  app.post('/cluster/load-if-absent', async (c) => {
+    const { model } = parseBody(
+      z.object({ model: z.string().min(1) }),
+      await readJson(c.env.incoming),
+    )
+    const found = parts.serving.lookUp(model)
+    const deployment = found.kind === 'found' ? found.served.deployment : null
+    if (deployment !== null) return c.json({ deployment: deployment.id })
+    return c.json(accepted(await actions.load(loadRequest.parse({ model }))))
+  })
   app.post('/cluster/unload', async (c) => {
     const { model } = parseBody(
       z.object({ model: z.string().min(1) }),

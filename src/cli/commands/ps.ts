@@ -1,0 +1,82 @@
+// bushel ps: deployments, their groups, stages and ranks.
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { formatBytes, formatDuration } from '../../core/units.ts'
+import { type DeploymentView, deploymentView } from '../../wire/cluster-view.ts'
+import { type CliContext, UserError } from '../command.ts'
+import { requireDaemon } from '../daemon-client.ts'
+import { homeDir } from '../settings.ts'
+import { table } from '../table.ts'
+
+export function register(command: Command, context: CliContext): void {
+  command
+    .argument('[model]', 'only this one, with its stages drawn')
+    .action(async (model: string | undefined, options: { json?: boolean }) => {
+      const daemon = requireDaemon(homeDir(context.env))
+      const all = z.array(deploymentView).parse(await daemon.get('/cluster/deployments'))
+      const shown = model === undefined ? all : all.filter((view) => matches(view, model))
+      if (model !== undefined && shown.length === 0) {
+        throw new UserError(
+          `"${model}" is not loaded; loaded are: ${all.map((view) => view.model).join(', ') || 'none'}`,
+        )
+      }
+      if (options.json === true) context.out.json(shown)
+      else if (shown.length === 0)
+        context.out.result('Nothing is loaded; load a model with "bushel load MODEL".')
+      else
+        context.out.result(model === undefined ? overview(shown) : shown.map(drawing).join('\n\n'))
+    })
+}
+
+function matches(view: DeploymentView, name: string): boolean {
+  const wanted = name.toLowerCase()
+  return (
+    view.model.toLowerCase() === wanted ||
+    view.model.toLowerCase().endsWith(`/${wanted}`) ||
+    view.id === wanted
+  )
+}
+
+function overview(views: readonly DeploymentView[]): string {
+  const rows = views.flatMap((view) => {
+    if (view.groups.length === 0) return [[view.model, view.status, '', '', '', '', view.detail]]
+    return view.groups.map((group) => {
+      const ranks = group.stages.flatMap((stage) => stage.ranks)
+      const machines = [...new Set(ranks.map((rank) => rank.machine))].join(', ')
+      const memory = ranks.reduce((sum, rank) => sum + rank.activeBytes, 0)
+      const speed = group.tokensPerSecond > 0 ? `${group.tokensPerSecond.toFixed(1)} tok/s` : ''
+      const since = formatDuration(group.sinceMs)
+      return [
+        view.model,
+        `${group.status} ${since}`,
+        group.strategy,
+        machines,
+        formatBytes(memory),
+        speed,
+        view.detail,
+      ]
+    })
+  })
+  return table(['MODEL', 'STATE', 'STRATEGY', 'MACHINES', 'MEMORY', 'SPEED', ''], rows)
+}
+
+function drawing(view: DeploymentView): string {
+  const lines = [`${view.model}  ${view.status}${view.detail === '' ? '' : `: ${view.detail}`}`]
+  for (const group of view.groups) {
+    lines.push(
+      `  group ${group.id}  ${group.strategy}  ${group.status} since ${formatDuration(group.sinceMs)}`,
+    )
+    for (const [index, stage] of group.stages.entries()) {
+      const last = index === group.stages.length - 1
+      const branch = last ? '└─' : '├─'
+      lines.push(`  ${branch} stage ${index}  layers ${stage.layers[0]}–${stage.layers[1] - 1}`)
+      for (const rank of stage.ranks) {
+        const memory = `${formatBytes(rank.activeBytes)} of ${formatBytes(rank.memoryBytes)}`
+        lines.push(
+          `  ${last ? ' ' : '│'}    rank ${rank.rank} on ${rank.machine}  pid ${rank.pid ?? '–'}  ${rank.state}  ${memory}`,
+        )
+      }
+    }
+  }
+  return lines.join('\n')
+}

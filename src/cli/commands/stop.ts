@@ -1,0 +1,29 @@
+// bushel stop: ends the daemon of this home and waits until it is gone.
+import type { Command } from 'commander'
+import { type CliContext, UserError } from '../command.ts'
+import { findDaemon } from '../daemon-client.ts'
+import { readDaemonFile } from '../daemon-file.ts'
+import { homeDir } from '../settings.ts'
+
+const waitMsMax = 30_000
+
+export function register(command: Command, context: CliContext): void {
+  command.action(async (options: { json?: boolean }) => {
+    const home = homeDir(context.env)
+    const daemon = findDaemon(home)
+    if (daemon === null) {
+      if (options.json === true) context.out.json({ stopped: false })
+      else context.out.result('No daemon is running.')
+      return
+    }
+    await daemon.post('/cluster/stop', {})
+    const end = performance.now() + waitMsMax
+    while (readDaemonFile(home) !== null) {
+      if (performance.now() > end)
+        throw new UserError(`The daemon (pid ${daemon.pid}) has not ended after 30 s`)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    if (options.json === true) context.out.json({ stopped: true, pid: daemon.pid })
+    else context.out.result('Stopped.')
+  })
+}
