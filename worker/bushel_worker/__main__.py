@@ -1,0 +1,138 @@
+"""A rank: `python -m bushel_worker`. Frames come in on descriptor 3 and go out on 4 (BUSHEL_FRAMES_IN and
+BUSHEL_FRAMES_OUT say otherwise); stdout and stderr are for logs. The first frame is `load`."""
+
+import os
+import sys
+import threading
+import time
+import traceback
+from typing import Any
+
+# Nothing that runs in this process may look for the network, and nothing asks questions on a terminal.
+os.environ.update(
+    HF_HUB_OFFLINE="1",
+    TRANSFORMERS_OFFLINE="1",
+    HF_HUB_DISABLE_TELEMETRY="1",
+    TRANSFORMERS_VERBOSITY="error",
+    TRANSFORMERS_NO_ADVISORY_WARNINGS="1",
+    TOKENIZERS_PARALLELISM="false",
+)
+
+from .frames import FrameError, FrameWriter, Load, load_of, parse_line  # noqa: E402
+from .intake import Intake, log, read_lines, refuse_line  # noqa: E402
+from .service import Service  # noqa: E402
+
+
+class CannotStart(Exception):
+    """Why this rank is about to exit, in one sentence."""
+
+
+def main() -> None:
+    reading = int(os.environ.get("BUSHEL_FRAMES_IN", "3"))
+    writing = int(os.environ.get("BUSHEL_FRAMES_OUT", "4"))
+    os.dup2(2, 1)  # libraries print; it must not reach whoever reads our stdout as data
+    os.set_blocking(writing, True)
+    out = FrameWriter(writing)
+    try:
+        serve(reading, out)
+    except CannotStart as refused:
+        die(out, "load-failed", str(refused))
+    except BaseException as error:  # an evaluation that failed leaves MLX in no state to go on with
+        trace = traceback.extract_tb(error.__traceback__)
+        log(f"{type(error).__name__} at {' < '.join(f'{f.name}:{f.lineno}' for f in reversed(trace[-6:]))}")
+        die(out, "engine-failed", f"the engine failed: {type(error).__name__}: {str(error)[:200]}")
+
+
+def die(out: FrameWriter, code: str, message: str) -> None:
+    out.send({"kind": "failed", "attempt": None, "code": code, "message": message})
+    os._exit(1)
+
+
+def serve(reading: int, out: FrameWriter) -> None:
+    began = time.monotonic()
+    os.set_blocking(reading, True)
+    lines = read_lines(reading)
+    out.send({"kind": "progress", "phase": "start", "attempt": None, "done": 0, "total": 1})
+    load = first_frame(lines.get())
+
+    def progress(phase: str, done: float, total: float) -> None:
+        out.send({"kind": "progress", "phase": phase, "attempt": None, "done": done, "total": total})
+
+    service = build(load, progress)
+    loaded = time.monotonic()
+    progress("canary", 0, 1)
+    try_canary(service)
+    tried = time.monotonic()
+    progress("canary", 1, 1)
+
+    loop = service.loop(out.send)
+    intake = Intake(service, loop, out)
+    out.send(ready_frame(service, (loaded - began) * 1000, (tried - loaded) * 1000))
+    threading.Thread(target=guarded, args=(lambda: intake.run(lines), out), name="intake", daemon=True).start()
+    loop.run()
+
+
+def first_frame(line: bytes) -> Load:
+    try:
+        frame = parse_line(line)
+    except FrameError as error:
+        raise CannotStart(f"the first frame cannot be read: {error}") from None
+    if frame["kind"] == "close":
+        os._exit(0)
+    if frame["kind"] != "load":
+        raise CannotStart(f"the first frame must be load, not {frame['kind']}")
+    return load_of(frame)
+
+
+def build(load: Load, progress: Any) -> Service:
+    if load.engine == "scripted":
+        from .scripted import build_scripted
+
+        return build_scripted(load, progress)
+    progress("load", 0, 1)
+    from .folder import ModelRefused
+    from .loading import build_service
+
+    try:
+        return build_service(load, progress)
+    except ModelRefused as refused:
+        raise CannotStart(f'Cannot load "{load.model_name}": {refused}') from None
+
+
+def try_canary(service: Service) -> None:
+    """One token, the way every other will be made."""
+    from .canary import one_token
+
+    if not one_token(service):
+        raise CannotStart("the model was loaded but did not give a single token")
+
+
+def ready_frame(service: Service, load_ms: float, canary_ms: float) -> dict[str, Any]:
+    memory = service.memory
+    return {
+        "kind": "ready",
+        "pid": os.getpid(),
+        "device": service.device,
+        "versions": service.versions,
+        "contextTokens": min(service.context_tokens, memory.tokens_max()),
+        "vocabulary": service.language.vocabulary,
+        "rowsMax": service.limits.rows_max,
+        "weightsBytes": memory.weights_bytes,
+        "kvBytesPerToken": memory.per_token,
+        "batching": "merged" if service.merging else "separate",
+        "loadMs": round(load_ms, 1),
+        "canaryMs": round(canary_ms, 1),
+        "abilities": service.language.abilities,
+    }
+
+
+def guarded(work: Any, out: FrameWriter) -> None:
+    try:
+        work()
+    except BaseException as error:
+        die(out, "intake-failed", f"the intake failed: {type(error).__name__}")
+
+
+if __name__ == "__main__":
+    main()
+    sys.exit(0)

@@ -1,0 +1,76 @@
+"""The engine of one rank that holds a whole model: prefill and micro-batches on a stage.
+
+One step is always prepared ahead: as soon as a token is drawn (still lazily), the layers of the next
+step are queued behind it, and only then is the token read. While the device runs, the head turns the
+token before into text. What sampling depends on (penalties, finished rows) is known by then, because a
+step's tokens are drawn when it is next this micro-batch's turn.
+
+On a CPU the queue is the processor itself: MLX's async_eval returns only when all but the last few
+operations are done. There the next step's graph is built ahead but handed over together with its
+draw, so that a token can be sent before, not after, the next step is computed.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import mlx.core as mx
+
+from .microbatch import Caches, MicroBatch
+from .rows import Draw, Row
+from .stage import Stage
+
+
+class MlxEngine:
+    def __init__(self, stage: Stage, on_cpu: bool) -> None:
+        self._stage, self._on_cpu = stage, on_cpu
+        self._filling: dict[Row, Caches] = {}
+        self._batches: dict[int, MicroBatch] = {}
+        self._stream = mx.new_stream(mx.default_device())
+        self._steps = 0
+
+    def prefill(self, row: Row, start: int, end: int, slices: int) -> Iterator[None]:
+        with mx.stream(self._stream):
+            if row not in self._filling:
+                self._filling[row] = self._stage.new_caches()
+            caches = self._filling[row]
+            self._stage(mx.array([row.slice(start, end)]), caches)
+            for group in _groups([cache.state for cache in caches], slices):
+                mx.eval(group)
+                yield
+        mx.clear_cache()
+
+    def step(self, batch: int, joining: list[Row], leaving: list[Row], forward: bool) -> None:
+        with mx.stream(self._stream):
+            found = self._batches.get(batch)
+            if found is None:
+                found = self._batches[batch] = MicroBatch(self._on_cpu)
+            if leaving:
+                found.leave(set(leaving))
+            found.step(self._stage, [(row, self._take(row)) for row in joining], forward)
+        self._steps += 1
+        if self._steps % 256 == 0:
+            mx.clear_cache()
+
+    def read(self, batch: int) -> list[Draw]:
+        return self._batches[batch].read()
+
+    def merge(self, batch: int, other: int) -> None:
+        with mx.stream(self._stream):
+            self._batches[batch].absorb(self._batches.pop(other))
+
+    def drop(self, batch: int) -> None:
+        self._batches.pop(batch, None)
+
+    def forget(self, row: Row) -> None:
+        self._filling.pop(row, None)
+
+    def memory(self) -> tuple[int, int]:
+        return mx.get_active_memory(), mx.get_peak_memory()
+
+    def _take(self, row: Row) -> Caches:
+        return self._filling.pop(row, None) or self._stage.new_caches()
+
+
+def _groups(states: list[Any], count: int) -> list[Any]:
+    size = max(1, -(-len(states) // max(1, count)))
+    return [states[start : start + size] for start in range(0, len(states), size)]

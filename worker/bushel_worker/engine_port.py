@@ -1,0 +1,29 @@
+"""What the loop drives, whatever is behind it: MLX, a script, later a pipeline."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from .rows import Draw, Row
+
+
+class Engine(Protocol):
+    """What the loop drives. Rows are told apart by identity, micro-batches by number."""
+
+    def prefill(self, row: Row, start: int, end: int, slices: int) -> Iterator[None]:
+        """Puts tokens start..end of a row into its own caches; yields after each of about `slices` parts."""
+
+    def step(self, batch: int, joining: list[Row], leaving: list[Row], forward: bool) -> None:
+        """Begins a step: rows leave, a token is drawn for the others, prefilled rows join, all go on."""
+
+    def read(self, batch: int) -> list[Draw]:
+        """Waits for what the step begun last has drawn."""
+
+    def merge(self, batch: int, other: int) -> None: ...
+
+    def drop(self, batch: int) -> None: ...
+
+    def forget(self, row: Row) -> None:
+        """A row that was being prefilled is no longer wanted."""
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes in use now, and at most so far."""

@@ -1,0 +1,179 @@
+"""What a model's tokenizer means for text: the bytes of every token, which tokens end an answer, which
+stay silent, and the markers of reasoning and tool calls."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+from mlx_lm.generate import TextStateMachine, make_text_state_machine
+
+from .prompts import encode_prompt
+from .text import ByteDecoder, Decoder, TextPlan, WindowDecoder
+
+_PROBE = "Hello,  wörld 12\n\t日本語 🙂 `x`"
+
+
+class MarkerSegmenter:
+    """mlx-lm's marker machine for one row."""
+
+    def __init__(self, machine: TextStateMachine, initial: str) -> None:
+        self._state = machine.make_state(initial)
+
+    @property
+    def state(self) -> str | None:
+        return self._state[0]
+
+    def push(self, text: str) -> list[tuple[str | None, str]]:
+        self._state, segments = TextStateMachine.split(self._state, text)
+        return segments
+
+    def flush(self) -> str:
+        self._state, text, _ = TextStateMachine.flush(self._state)
+        return text
+
+
+class HubLanguage:
+    """The language of an mlx-lm tokenizer."""
+
+    def __init__(self, tokenizer: Any, vocabulary: int) -> None:
+        self._tokenizer = tokenizer
+        self.vocabulary = vocabulary
+        self.ends = frozenset(tokenizer.eos_token_ids)
+        self.abilities = {
+            "chat": bool(tokenizer.has_chat_template),
+            "tools": bool(tokenizer.has_tool_calling),
+            "reasoning": bool(tokenizer.has_thinking),
+        }
+        added = tokenizer.added_tokens_decoder
+        self._special = {number: token.content for number, token in added.items() if token.special}
+        for number in (*tokenizer.all_special_ids, *self.ends):
+            self._special.setdefault(number, tokenizer.convert_ids_to_tokens(number) or "")
+        self._bytes, self._strips = _token_bytes(tokenizer)
+        self._plain = _Voice(None, self._bytes, self._special)
+        self._chat = _Voice(_machine(tokenizer, tools=False), self._bytes, self._special)
+        self._tools = _Voice(_machine(tokenizer, tools=True), self._bytes, self._special)
+
+    def encode(self, prompt: dict[str, Any]) -> list[int]:
+        return encode_prompt(self._tokenizer, prompt, self.vocabulary)
+
+    def text_plan(self, prompt: dict[str, Any], ids: list[int], stops: list[str]) -> TextPlan:
+        if prompt["kind"] != "chat":  # a raw continuation: nothing in it is a marker, and its first space counts
+            return TextPlan(self._decoder(self._plain, strip=False), stops)
+        tools = prompt["tools"] if self.abilities["tools"] else []
+        voice = self._tools if tools else self._chat
+        plan = TextPlan(self._decoder(voice, strip=True), stops, tools=tools)
+        if voice.machine is not None:
+            plan.segmenter = MarkerSegmenter(voice.machine, self._opening(ids))
+        if tools:
+            plan.parse_call = self._tokenizer.tool_parser
+            # A marker that is a special token is no text, so it is not given back as text either.
+            silent = set(self._special.values())
+            opening, closing = self._tokenizer.tool_call_start, self._tokenizer.tool_call_end
+            plan.call_markers = ("" if opening in silent else opening, "" if closing in silent else closing)
+        return plan
+
+    def label(self, token: int) -> tuple[str, list[int] | None]:
+        if token in self._special:
+            return self._special[token], None
+        if self._bytes is None:
+            return self._tokenizer.decode([token]), None
+        raw = self._bytes[token] if token < len(self._bytes) else b""
+        return raw.decode("utf-8", "replace"), list(raw)
+
+    def _decoder(self, voice: "_Voice", strip: bool) -> Decoder:
+        if voice.table is not None:
+            return ByteDecoder(voice.table, strip and self._strips)
+        return WindowDecoder(self._tokenizer.decode, voice.silent)
+
+    def _opening(self, ids: list[int]) -> str:
+        """The state in which the answer begins: many templates open the reasoning themselves."""
+        tokenizer = self._tokenizer
+        if tokenizer.has_thinking and tokenizer.rfind_think_start(ids) > tokenizer.rfind_think_end(ids):
+            return "reasoning"
+        return tokenizer.response_initial_state or "normal"
+
+
+class _Voice:
+    """A marker machine, and the token table that goes with it: special tokens are silent unless they
+    are, or are a piece of, one of its markers."""
+
+    def __init__(self, machine: Any, table: list[bytes] | None, special: dict[int, str]) -> None:
+        self.machine = machine[0] if machine else None
+        markers = machine[1] if machine else []
+        self.silent = frozenset(n for n, text in special.items() if not any(text and text in marker for marker in markers))
+        self.table = None
+        if table is not None:
+            self.table = list(table)
+            for number, text in special.items():
+                if number < len(self.table):
+                    self.table[number] = b"" if number in self.silent else text.encode()
+
+
+def _machine(tokenizer: Any, tools: bool) -> tuple[TextStateMachine, list[str]] | None:
+    """mlx-lm's machine for this tokenizer, without the tool markers when no tools were offered."""
+    view = SimpleNamespace(
+        has_thinking=tokenizer.has_thinking,
+        think_start=tokenizer.think_start,
+        think_end=tokenizer.think_end,
+        has_tool_calling=tools and tokenizer.has_tool_calling,
+        tool_call_start=tokenizer.tool_call_start,
+        tool_call_end=tokenizer.tool_call_end,
+        response_transitions=tokenizer.response_transitions,
+        structural_markers=tokenizer.structural_markers,
+    )
+    markers = [text for edges in view.response_transitions.values() for text, _ in edges] + list(view.structural_markers)
+    if view.has_thinking:
+        markers += [view.think_start, view.think_end]
+    if view.has_tool_calling:
+        markers += [view.tool_call_start, view.tool_call_end]
+    return (make_text_state_machine(view), markers) if markers else None
+
+
+def _token_bytes(tokenizer: Any) -> tuple[list[bytes] | None, bool]:
+    """The bytes of every token, or None when this vocabulary does not work that way; and whether the
+    tokenizer drops the first space of a text."""
+    try:
+        decoder = json.loads(tokenizer.backend_tokenizer.decoder.__getstate__())
+    except Exception:  # no fast tokenizer behind it
+        return None, False
+    steps = decoder.get("decoders", [decoder])
+    kinds = {step["type"] for step in steps}
+    names = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    added = {number: token.content for number, token in tokenizer.added_tokens_decoder.items()}
+    if "ByteLevel" in kinds:
+        alphabet = _byte_alphabet()
+        table = [_from_alphabet(name or "", alphabet) for name in names]
+        strips = False
+    elif kinds & {"ByteFallback", "Metaspace"}:
+        table = [_from_piece(name or "") for name in names]
+        strips = any(step["type"] == "Strip" and step.get("start") for step in steps) or any(
+            step["type"] == "Metaspace" and step.get("prepend_scheme", "always") != "never" for step in steps
+        )
+    else:
+        return None, False
+    for number, content in added.items():
+        if number < len(table):
+            table[number] = content.encode()
+    probe = tokenizer.encode(_PROBE, add_special_tokens=False)
+    told = b"".join(table[number] for number in probe).decode("utf-8", "replace")
+    return (table, strips) if told.lstrip(" ") == tokenizer.decode(probe).lstrip(" ") else (None, False)
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """GPT-2's printable stand-ins: a byte that prints is itself, the others follow from U+0100 on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in set(printable)]
+    return {chr(byte): byte for byte in printable} | {chr(256 + at): byte for at, byte in enumerate(others)}
+
+
+def _from_alphabet(name: str, alphabet: dict[str, int]) -> bytes:
+    try:
+        return bytes([alphabet[character] for character in name])
+    except KeyError:  # a token outside the alphabet stands for itself
+        return name.encode("utf-8", "replace")
+
+
+def _from_piece(name: str) -> bytes:
+    if len(name) == 6 and name.startswith("<0x") and name.endswith(">"):
+        return bytes([int(name[3:5], 16)])
+    return name.replace("▁", " ").encode("utf-8", "replace")

@@ -1,0 +1,211 @@
+"""Loads a model for the MLX engine: checks, lazy read, only what the stage holds, one layer at a time."""
+
+import platform
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx.utils import tree_flatten, tree_map_with_path
+from mlx_lm.utils import dequantize_model, load_model, load_tokenizer
+
+from . import VERSION
+from .engine import MlxEngine
+from .folder import ModelRefused, check_folder
+from .frames import Load
+from .hub_language import HubLanguage
+from .memory import CacheCost, MemoryPlan
+from .selftest import rows_agree
+from .service import Service
+from .stage import CannotCut, Stage
+
+Progress = Callable[[str, float, float], None]
+
+WORKING_BYTES_MIN, WORKING_BYTES_MAX = 64 << 20, 1 << 30
+PROBE_TOKENS = 32
+CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length", "n_ctx")
+CONTEXT_DEFAULT = 4096
+_DTYPES = {"float32": mx.float32, "bfloat16": mx.bfloat16, "float16": mx.float16}
+
+
+def build_service(load: Load, progress: Progress) -> Service:
+    """Raises ModelRefused with the reason."""
+    if load.stage_count > 1 or load.world_size > 1:
+        raise ModelRefused("this worker serves whole models only; it cannot be one stage or rank of several")
+    folder = Path(load.model_path)
+    config = check_folder(folder)
+    on_cpu = mx.default_device() == mx.cpu
+    model, tokenizer = _open(folder, config)
+    _set_dtype(model, load.dtype, on_cpu)
+    try:
+        stage = Stage(model)
+    except CannotCut as error:
+        raise ModelRefused(str(error)) from None
+    limit = load.limits.memory_bytes_max
+    weights_bytes = _read_weights(stage, limit, progress)
+
+    vocabulary = _vocabulary(model, stage)
+    progress("self-test", 0, 1)
+    caches, tokens_per_second = _probe(stage, vocabulary)
+    heads = _setting(config, "num_key_value_heads") or _setting(config, "num_attention_heads") or 2
+    merging = all(hasattr(cache, "merge") for cache in caches) and rows_agree(stage, vocabulary, int(heads))
+    progress("self-test", 1, 1)
+
+    memory = _memory_plan(config, caches, weights_bytes, limit, on_cpu)
+    language = HubLanguage(tokenizer, vocabulary)
+    return Service(
+        engine=MlxEngine(stage, on_cpu),
+        language=language,
+        memory=memory,
+        limits=load.limits,
+        context_tokens=_context_tokens(config, load.limits.context_tokens_max),
+        merging=merging,
+        tokens_per_second=tokens_per_second,
+        device=_device(on_cpu),
+        versions={
+            "bushel": VERSION,
+            "python": platform.python_version(),
+            "mlx": mx.__version__,
+            "mlx-lm": version("mlx-lm"),
+            "transformers": version("transformers"),
+        },
+        canary=[min(vocabulary - 1, 5), min(vocabulary - 1, 7)],
+    )
+
+
+def _open(folder: Path, config: dict[str, Any]) -> tuple[nn.Module, Any]:
+    """The model, nothing of it read yet, and its tokenizer. Code from the folder is never run."""
+    try:
+        model, _ = load_model(folder, lazy=True, strict=True, trust_remote_code=False)
+        ends = config.get("eos_token_id")
+        generation = folder / "generation_config.json"
+        if generation.exists():
+            import json
+
+            ends = json.loads(generation.read_text()).get("eos_token_id", ends)
+        tokenizer = load_tokenizer(folder, {"trust_remote_code": False}, eos_token_ids=ends)
+    except Exception as error:  # mlx-lm, transformers and tokenizers raise all kinds here
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ModelRefused(f"mlx-lm cannot open it: {lines[0][:300]}") from None
+    return model, tokenizer
+
+
+def _set_dtype(model: nn.Module, dtype: str, on_cpu: bool) -> None:
+    """auto: float32 on a CPU, where everything else is slower; the model's own type on a GPU."""
+    wanted = _DTYPES.get(dtype, mx.float32 if on_cpu else None)
+    if wanted is None:
+        return
+    may_cast = getattr(model, "cast_predicate", lambda _: True) if wanted != mx.float32 else lambda _: True
+
+    def cast(name: str, array: mx.array) -> mx.array:
+        return array.astype(wanted) if mx.issubdtype(array.dtype, mx.floating) and may_cast(name) else array
+
+    model.update(tree_map_with_path(cast, model.parameters()))
+    if on_cpu:
+        dequantize_model(model)
+
+
+def _read_weights(stage: Stage, limit: int, progress: Progress) -> int:
+    groups = stage.parameter_groups()
+    total = sum(array.nbytes for group in groups for array in group)
+    if total > limit:
+        raise ModelRefused(f"its weights need {_mb(total)} but this rank may use {_mb(limit)}")
+    mx.set_cache_limit(_working_bytes(limit) // 2)
+    recommended = mx.device_info().get("max_recommended_working_set_size")
+    if recommended:
+        mx.set_wired_limit(min(recommended, limit))
+    done = 0
+    for group in groups:
+        progress("load", done, total)
+        mx.eval(group)
+        done += sum(array.nbytes for array in group)
+    progress("load", total, total)
+    mx.clear_cache()
+    return total
+
+
+def _vocabulary(model: nn.Module, stage: Stage) -> int:
+    """The width of the logits, which may be more than the tokenizer has tokens."""
+    return stage(mx.array([[0]]), stage.new_caches()).shape[-1]
+
+
+def _probe(stage: Stage, vocabulary: int) -> tuple[list[Any], float]:
+    """One row's caches after a short prompt, and how fast it was read (the second time: the first warms up)."""
+    seconds = 0.0
+    caches: list[Any] = []
+    for _ in range(2):
+        caches = stage.new_caches()
+        began = time.perf_counter()
+        stage(mx.array([[index % vocabulary for index in range(PROBE_TOKENS)]]), caches)
+        mx.eval([cache.state for cache in caches])
+        seconds = time.perf_counter() - began
+    return caches, PROBE_TOKENS / seconds
+
+
+def _memory_plan(
+    config: dict[str, Any], caches: list[Any], weights_bytes: int, limit: int, on_cpu: bool
+) -> MemoryPlan:
+    working = _working_bytes(limit)
+    heads = int(_setting(config, "num_attention_heads") or 32)
+    plan = MemoryPlan(
+        capacity_bytes=limit - weights_bytes - working,
+        weights_bytes=weights_bytes,
+        working_bytes=working,
+        costs=_together([cost for cache in caches for cost in cache_costs(cache)]),
+        score_bytes=heads * 4 * 3 if on_cpu else 0,  # scores, mask and softmax, in float32
+    )
+    if plan.tokens_max() < PROBE_TOKENS:
+        needed = weights_bytes + working + plan.row_bytes(PROBE_TOKENS)
+        raise ModelRefused(f"it needs at least {_mb(needed)} but this rank may use {_mb(limit)}")
+    return plan
+
+
+def cache_costs(cache: Any) -> list[CacheCost]:
+    """What one layer's cache costs, by looking at one that holds a short prompt."""
+    inner = getattr(cache, "caches", None)
+    if inner is not None:
+        return [cost for part in inner for cost in cache_costs(part)]
+    keys = getattr(cache, "keys", None)
+    if keys is None:
+        return [CacheCost(0, None, cache.nbytes)]
+    window = getattr(cache, "max_size", None) or getattr(cache, "chunk_size", None)
+    # While a chunk is read, a window holds the chunk as well.
+    return [CacheCost(cache.nbytes / keys.shape[2], window and 2 * window)]
+
+
+def _together(costs: list[CacheCost]) -> tuple[CacheCost, ...]:
+    summed: dict[int | None, CacheCost] = {}
+    for cost in costs:
+        known = summed.get(cost.tokens_max, CacheCost(0, cost.tokens_max))
+        summed[cost.tokens_max] = CacheCost(known.per_token + cost.per_token, cost.tokens_max, known.fixed + cost.fixed)
+    return tuple(summed.values())
+
+
+def _working_bytes(limit: int) -> int:
+    return min(max(limit // 16, WORKING_BYTES_MIN), WORKING_BYTES_MAX)
+
+
+def _context_tokens(config: dict[str, Any], limit: int) -> int:
+    known = next((int(value) for key in CONTEXT_KEYS if (value := _setting(config, key))), CONTEXT_DEFAULT)
+    return min(known, limit) if limit else known
+
+
+def _setting(config: dict[str, Any], key: str) -> Any:
+    """A number of the config, or of its text part."""
+    for place in (config, config.get("text_config") or {}):
+        if isinstance(place.get(key), (int, float)):
+            return place[key]
+    return None
+
+
+def _device(on_cpu: bool) -> str:
+    if on_cpu:
+        return f"cpu ({platform.machine()})"
+    return f"gpu ({mx.device_info().get('device_name', 'unknown')})"
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1e6:.0f} MB"

@@ -1,0 +1,275 @@
+"""The head's loop: takes orders, lets the engine read and write, turns what it drew into frames. It is
+the only thread that touches the engine, and the only one that says how the engine is doing: when it
+hangs, it falls silent, and that is how its agent notices."""
+
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .engine_port import Engine
+from .language import Language
+from .memory import MemoryPlan
+from .pace import Pace
+from .rows import Draw, Row
+from .scheduler import Batch, Prefill, Scheduler
+
+PULSE_SECONDS = 0.2
+STATS_SECONDS = 1.0
+LOGPROB_MIN = -9999.0  # JSON has no infinity
+
+Send = Callable[[dict[str, Any]], None]
+
+
+class OpenAttempts:
+    """The attempts that were accepted and have not ended, shared with the intake."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._names: set[str] = set()
+
+    def add(self, attempt: str, count_max: int) -> str:
+        """ "added", "full", or "known"."""
+        with self._lock:
+            if attempt in self._names:
+                return "known"
+            if len(self._names) >= count_max:
+                return "full"
+            self._names.add(attempt)
+            return "added"
+
+    def discard(self, attempt: str) -> None:
+        with self._lock:
+            self._names.discard(attempt)
+
+
+class Loop:
+    def __init__(
+        self, engine: Engine, language: Language, memory: MemoryPlan, scheduler: Scheduler, pace: Pace, send: Send
+    ) -> None:
+        self._engine, self._language, self._memory = engine, language, memory
+        self._scheduler, self._pace, self._send = scheduler, pace, send
+        self.orders: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self.open = OpenAttempts()
+        self._steps = 0
+        self._told_at = self._stats_at = time.monotonic()
+        self._decoded = 0  # tokens since the last stats
+        self._left = False  # whether rows have left since micro-batches were last compared
+
+    def run(self) -> None:
+        while True:
+            if self._scheduler.idle:
+                self._take_order(self.orders.get())
+            self.work()
+
+    def work(self) -> None:
+        """Works until there is nothing to do."""
+        self._stats_at = time.monotonic()
+        while self._round():
+            pass
+        self._stats()
+        self._tell({"kind": "pulse", "step": self._steps, "busy": False})
+
+    def _round(self) -> bool:
+        while not self.orders.empty():
+            self._take_order(self.orders.get())
+        self._scheduler.admit()
+        self._read_prompts()
+        self._relieve_memory()
+        self._write_answers()
+        if time.monotonic() - self._stats_at >= STATS_SECONDS:
+            self._stats()
+        return not self._scheduler.idle
+
+    # --- orders
+
+    def _take_order(self, order: tuple[str, Any]) -> None:
+        kind, subject = order
+        if kind == "submit":
+            row: Row = subject
+            if row.writer.stopped or len(row.ids) >= row.tokens_max:  # everything was said before this attempt
+                self._finish(row, "stop" if row.writer.stopped else "length")
+            else:
+                self._scheduler.add(row)
+            return
+        found = self._scheduler.remove(subject)
+        if found is not None:
+            row, where = found
+            if where == "prefill":
+                self._engine.forget(row)
+            self._drop_empty()
+            self._finish(row, "cancelled")
+
+    # --- prompts
+
+    def _read_prompts(self) -> None:
+        while (prefill := self._scheduler.next_prefill()) is not None:
+            decoding = any(batch.rows for batch in self._scheduler.batches)
+            count = self._pace.chunk_tokens(decoding)
+            if not self._pace.may_read(decoding, prefill.left <= count):
+                return
+            self._read_chunk(prefill, count, decoding)
+            if not decoding or not self.orders.empty():
+                return
+
+    def _read_chunk(self, prefill: Prefill, count: int, decoding: bool) -> None:
+        row, start = prefill.row, prefill.done
+        count = min(count, prefill.left, self._memory.chunk_tokens_max(start))
+        if count > 0:
+            began = time.monotonic()
+            expected = count / self._pace.tokens_per_second
+            for _ in self._engine.prefill(row, start, start + count, slices=1 + int(expected / PULSE_SECONDS)):
+                self._steps += 1
+                self._pulse()
+            self._pace.read(count, time.monotonic() - began, decoding)
+            prefill.done += count
+        total = row.prefill_target
+        self._tell(
+            {"kind": "progress", "phase": "prefill", "attempt": row.attempt, "done": prefill.done, "total": total}
+        )
+        if prefill.left <= 0:
+            self._scheduler.prefilled(prefill)
+
+    # --- memory
+
+    def _relieve_memory(self) -> None:
+        while (row := self._scheduler.overdrawn()) is not None:
+            found = self._scheduler.remove(row.attempt)
+            assert found is not None
+            if found[1] == "prefill":
+                self._engine.forget(row)
+            row.gave_up = True
+            self._scheduler.add(row)
+        self._drop_empty()
+
+    def _drop_empty(self) -> None:
+        for batch in self._scheduler.drop_empty():
+            self._engine.drop(batch.number)
+
+    # --- answers
+
+    def _write_answers(self) -> None:
+        for batch in list(self._scheduler.batches):
+            began = time.monotonic()
+            joining, leaving = batch.joining, batch.leaving
+            self._left = self._left or bool(leaving)
+            # A row that can draw only one more token needs no further step.
+            goes_on = bool(joining) or any(len(row.ids) + 1 < row.tokens_max for row in batch.members)
+            self._engine.step(batch.number, joining, leaving, goes_on)
+            self._scheduler.settle(batch)
+            draws = self._engine.read(batch.number)
+            self._steps += 1
+            if draws:
+                self._deliver(batch, draws)
+            self._pace.wrote(time.monotonic() - began)
+        self._drop_empty()
+        if self._left and len(self._scheduler.batches) > 1:
+            pair = self._scheduler.mergeable()
+            if pair is None:
+                self._left = False
+            else:
+                self._engine.merge(pair[0].number, pair[1].number)
+                self._scheduler.merged(*pair)
+
+    def _deliver(self, batch: Batch, draws: list[Draw]) -> None:
+        shown, finished = [], []
+        for draw in draws:
+            row, token = draw.row, draw.token
+            if token in row.ends:
+                finished.append((row, "stop"))
+                continue
+            try:
+                parts = row.writer.push(token)
+            except Exception as error:  # one answer's text must not end the others
+                self._scheduler.leave(batch, row)
+                self._fail(row, error)
+                continue
+            entry: dict[str, Any] = {
+                "attempt": row.attempt,
+                "position": len(row.ids),
+                "token": token,
+                "parts": parts,
+            }
+            if draw.logprob is not None:
+                entry["logprob"] = self._log_probability(draw)
+            row.ids.append(token)
+            shown.append(entry)
+            if row.writer.stopped:
+                finished.append((row, "stop"))
+            elif len(row.ids) >= row.tokens_max:
+                finished.append((row, "length"))
+        self._decoded += len(shown)
+        if shown:
+            self._tell({"kind": "step", "step": self._steps, "rows": shown})
+        for row, reason in finished:
+            self._scheduler.leave(batch, row)
+            self._finish(row, reason)
+
+    def _log_probability(self, draw: Draw) -> dict[str, Any]:
+        text, raw = self._language.label(draw.token)
+        told: dict[str, Any] = {"text": text, "logprob": max(draw.logprob or 0.0, LOGPROB_MIN), "top": []}
+        if raw is not None:
+            told["bytes"] = raw
+        for token, logprob in draw.top or ():
+            told["top"].append(
+                {"token": token, "text": self._language.label(token)[0], "logprob": max(logprob, LOGPROB_MIN)}
+            )
+        return told
+
+    # --- what the agent hears
+
+    def _finish(self, row: Row, reason: str) -> None:
+        try:
+            parts, reason = row.writer.finish(reason)
+        except Exception as error:
+            self._fail(row, error)
+            return
+        self.open.discard(row.attempt)
+        self._tell(
+            {
+                "kind": "finished",
+                "attempt": row.attempt,
+                "reason": reason,
+                "parts": parts,
+                "promptTokens": len(row.prompt),
+                "cachedTokens": 0,
+                "completionTokens": len(row.ids),
+                "reasoningTokens": row.writer.reasoning_tokens,
+            }
+        )
+
+    def _fail(self, row: Row, error: Exception) -> None:
+        print(f"text of one attempt failed: {type(error).__name__}", file=sys.stderr, flush=True)
+        self.open.discard(row.attempt)
+        message = f"the answer's text cannot be read ({type(error).__name__})"
+        self._tell({"kind": "failed", "attempt": row.attempt, "code": "internal", "message": message})
+
+    def _tell(self, frame: dict[str, Any]) -> None:
+        self._send(frame)
+        self._told_at = time.monotonic()
+
+    def _pulse(self) -> None:
+        if time.monotonic() - self._told_at >= PULSE_SECONDS:
+            self._tell({"kind": "pulse", "step": self._steps, "busy": True})
+
+    def _stats(self) -> None:
+        now = time.monotonic()
+        active, peak = self._engine.memory()
+        seconds = max(now - self._stats_at, 1e-3)
+        self._tell(
+            {
+                "kind": "stats",
+                "step": self._steps,
+                "rows": len(self._scheduler.decoding),
+                "waiting": len(self._scheduler.waiting) + len(self._scheduler.prefills),
+                "kvBytes": self._scheduler.used_bytes(),
+                "activeBytes": active,
+                "peakBytes": peak,
+                "prefixCacheBytes": 0,
+                "prefillTokensPerSecond": round(self._pace.tokens_per_second, 1),
+                "decodeTokensPerSecond": round(self._decoded / seconds, 1),
+            }
+        )
+        self._stats_at, self._decoded = now, 0

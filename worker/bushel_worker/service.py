@@ -1,0 +1,30 @@
+"""What loading gives, whichever engine: everything that the loop, the intake and the ready frame need."""
+
+from dataclasses import dataclass
+
+from .engine_port import Engine
+from .frames import Limits
+from .language import Language
+from .loop import Loop, Send
+from .memory import MemoryPlan
+from .pace import Pace
+from .scheduler import Scheduler
+
+
+@dataclass(frozen=True)
+class Service:
+    engine: Engine
+    language: Language
+    memory: MemoryPlan
+    limits: Limits
+    context_tokens: int
+    merging: bool  # whether rows may share a micro-batch
+    tokens_per_second: float  # prompt reading, as measured at load
+    device: str
+    versions: dict[str, str]
+    canary: list[int]  # a prompt to try before anyone else does
+
+    def loop(self, send: Send) -> Loop:
+        scheduler = Scheduler(self.memory, self.limits.rows_max, self.merging)
+        pace = Pace(self.limits.chunk_ms_max, self.tokens_per_second)
+        return Loop(self.engine, self.language, self.memory, scheduler, pace, send)
