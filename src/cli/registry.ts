@@ -59,6 +59,36 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Models',
     load: () => import('./commands/pull.ts'),
   },
+  invite: {
+    summary: 'make a code that lets another machine in',
+    section: 'Cluster',
+    load: () => import('./commands/invite.ts'),
+  },
+  join: {
+    summary: 'bring this machine into a cluster',
+    section: 'Cluster',
+    load: () => import('./commands/join.ts'),
+  },
+  approve: {
+    summary: 'let in a machine that asks',
+    section: 'Cluster',
+    load: () => import('./commands/approve.ts'),
+  },
+  machines: {
+    summary: 'show the machines of the cluster; remove one',
+    section: 'Cluster',
+    load: () => import('./commands/machines.ts'),
+  },
+  links: {
+    summary: 'show the links between machines, as measured',
+    section: 'Cluster',
+    load: () => import('./commands/links.ts'),
+  },
+  leave: {
+    summary: 'take this machine out of its cluster',
+    section: 'Cluster',
+    load: () => import('./commands/leave.ts'),
+  },
   setup: {
     summary: 'prepare everything (implied by the first command)',
     section: 'Project',

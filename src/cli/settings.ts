@@ -14,6 +14,8 @@ export const defaultPort = 28743
 export interface Settings {
   readonly home: string
   readonly name: string
+  /** The name was chosen by a person, not taken from the host. */
+  readonly nameGiven: boolean
   readonly port: number
   readonly listen: string
   readonly role: Role
@@ -58,6 +60,7 @@ export function loadSettings(flags: SettingFlags, env: Env): Settings {
   return {
     home,
     name: machineName(first('NAME', flags.name) ?? file.name ?? hostname()),
+    nameGiven: (first('NAME', flags.name) ?? file.name) !== undefined,
     port: portOf(first('PORT', flags.port) ?? file.port),
     listen: first('LISTEN', flags.listen) ?? file.listen ?? '127.0.0.1',
     role: roleOf(first('ROLE', flags.role) ?? file.role ?? 'always'),
