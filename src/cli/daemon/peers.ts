@@ -168,7 +168,7 @@ export class Peers {
     for (const { host, port } of this.hostsOf(by))
       this.network.book.add({ host, port, peer: by }, nowMs)
     this.#loadAddresses()
-    for (const seen of this.#nearby.values()) this.#see(seen)
+    for (const seen of [...this.#nearby.values()]) this.#see(seen)
   }
 
   /** Keeps what the machine wanted so far, so that nothing is lost by joining or leaving. */
