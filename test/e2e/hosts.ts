@@ -2,6 +2,7 @@
 // links called thunderbolt and ethernet. Needs the box of in-box.sh around it.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync } from 'node:fs'
+import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
@@ -152,6 +153,29 @@ export class Host {
     return JSON.parse(stdout)
   }
 
+  /** Reads a route of this host's daemon; null while it does not answer. */
+  get(path: string): Promise<unknown> {
+    return new Promise((done) => {
+      const outgoing = request(
+        { socketPath: this.#socket, path, headers: { host: 'localhost' }, timeout: 5000 },
+        (response) => {
+          let text = ''
+          response.on('data', (chunk: Buffer) => (text += chunk.toString()))
+          response.on('end', () => done(response.statusCode === 200 ? JSON.parse(text) : null))
+          response.on('error', () => done(null))
+        },
+      )
+      outgoing.on('error', () => done(null))
+      outgoing.on('timeout', () => outgoing.destroy())
+      outgoing.end()
+    })
+  }
+
+  /** Whether the daemon answers at all. */
+  async isUp(): Promise<boolean> {
+    return (await this.get('/healthz')) !== null
+  }
+
   get socketPath(): string {
     return this.#socket
   }
@@ -165,10 +189,11 @@ export class Host {
 }
 
 export class Box {
-  readonly hosts: readonly Host[]
+  readonly hosts: Host[]
+  #pairs = 0
   readonly folder: string
 
-  private constructor(hosts: readonly Host[], folder: string) {
+  private constructor(hosts: Host[], folder: string) {
     this.hosts = hosts
     this.folder = folder
   }
@@ -181,17 +206,26 @@ export class Box {
     }
     const folder = mkdtempSync(join(tmpdir(), 'bushel-box-'))
     mkdirSync(join(folder, 'home'))
-    const hosts = names.map((name) => new Host(name, folder))
-    let pair = 0
-    for (const [index, a] of names.entries()) {
-      for (const b of names.slice(index + 1)) {
-        pair += 1
-        join2(a, b, { kind: 'thunderbolt', subnet: `10.77.${pair}` })
-        join2(a, b, { kind: 'ethernet', subnet: `10.88.${pair}` })
-      }
+    const box = new Box([], folder)
+    for (const name of names)
+      await box.addHost(
+        name,
+        box.hosts.map((host) => host.name),
+      )
+    return box
+  }
+
+  /** Another host, cabled twice to each of the named ones. */
+  async addHost(name: string, cabledTo: readonly string[]): Promise<Host> {
+    const host = new Host(name, this.folder)
+    for (const other of cabledTo) {
+      this.#pairs += 1
+      joinHosts(other, name, { kind: 'thunderbolt', subnet: `10.77.${this.#pairs}` })
+      joinHosts(other, name, { kind: 'ethernet', subnet: `10.88.${this.#pairs}` })
     }
-    await Promise.all(hosts.map((host) => host.ready()))
-    return new Box(hosts, folder)
+    await host.ready()
+    this.hosts.push(host)
+    return host
   }
 
   host(name: string): Host {
@@ -212,12 +246,28 @@ export class Box {
         for (const kind of ['thunderbolt', 'ethernet'] as const) this.link(a, b, kind, state)
   }
 
+  /** What a sends to b is lost; what b sends arrives. A queue that holds nothing drops everything. */
+  oneWayCut(a: string, b: string, state: 'cut' | 'healed'): void {
+    for (const kind of ['thunderbolt', 'ethernet'] as const) {
+      const device = `${prefixOf[kind]}-${b}`
+      const change =
+        state === 'cut'
+          ? ['add', 'dev', device, 'root', 'tbf', 'rate', '8bit', 'burst', '1', 'limit', '1']
+          : ['del', 'dev', device, 'root']
+      execFileSync('tc', ['-n', a, 'qdisc', ...change], { stdio: ['ignore', 'ignore', 'inherit'] })
+    }
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.hosts.map((host) => host.destroy()))
   }
 }
 
-function join2(a: string, b: string, { kind, subnet }: { kind: LinkKind; subnet: string }): void {
+function joinHosts(
+  a: string,
+  b: string,
+  { kind, subnet }: { kind: LinkKind; subnet: string },
+): void {
   const prefix = prefixOf[kind]
   ip(
     'link',

@@ -29,6 +29,8 @@ export interface TlsNetworkOptions {
   /** Connections for other purposes than control: joins and bulk. */
   readonly onOther: (connection: PeerConnection, hello: Hello) => void
   readonly onFrameOther: (connection: PeerConnection, frame: unknown) => void
+  /** What proves to a removed machine that it was removed: the cluster's own word, not ours. */
+  readonly evidenceFor: (machine: MachineId) => ClusterMessage
   readonly onStrangerMet: (machine: MachineId, hello: Hello, host: string) => void
   readonly note: (
     level: 'info' | 'warn',
@@ -247,6 +249,9 @@ export class TlsNetwork implements PeerNetwork {
       standing === 'removed'
         ? 'this machine was removed from the cluster; it needs a new invitation'
         : 'this machine is not part of the cluster; invite it with "bushel invite"'
+    if (standing === 'removed') {
+      connection.send({ kind: 'cluster', message: this.#options.evidenceFor(connection.peer) })
+    }
     this.#tellOnce(connection.peer, `refused ${connection.hello?.name ?? ''}: ${reason}`)
     connection.refuse(standing, reason)
   }

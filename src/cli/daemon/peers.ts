@@ -68,6 +68,11 @@ export class Peers {
       onFrameOther: (connection, frame) => {
         if (connection.hello?.purpose === 'join') this.admissions.take(connection, frame)
       },
+      evidenceFor: (id) => {
+        const all = [...parts.machine().state.registers]
+        const entries = all.filter(([key]) => key.startsWith(`roster/${id}/`))
+        return { kind: 'registers', entries }
+      },
       onStrangerMet: (id, hello, host) =>
         this.#see({
           machine: id,
