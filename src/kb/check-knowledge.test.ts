@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { citationOf } from './citations.ts'
 import { checkKnowledge } from './check-knowledge.ts'
-import { type KnowledgeFile, parseFiles } from './parse-files.ts'
+import { parseFiles } from './parse-files.ts'
+import type { KnowledgeFile } from './read-files.ts'
 
 const finding = (id: number, extra = '', tag = 'cabling'): KnowledgeFile => ({
   folder: 'findings',

@@ -1,10 +1,22 @@
 // What no single file can know: ids that exist once, relations and citations that lead somewhere,
 // contradictions that someone has settled, findings that some topic shows.
 import { citedIds } from './citations.ts'
-import { lineOfKey } from './front-matter.ts'
-import type { ParsedFiles, Placed } from './parse-files.ts'
+import { type SplitFile, lineOfKey } from './front-matter.ts'
 import type { Problem } from './problems.ts'
 import type { Conflict, Finding, Topic } from './schema.ts'
+
+/** A thing together with the file it came from. */
+export interface Placed<Thing> {
+  readonly thing: Thing
+  readonly split: SplitFile
+}
+
+export interface ParsedFiles {
+  readonly findings: readonly Placed<Finding>[]
+  readonly conflicts: readonly Placed<Conflict>[]
+  readonly topics: readonly Placed<Topic>[]
+  readonly problems: readonly Problem[]
+}
 
 const relationKeys = {
   supports: 'supports',

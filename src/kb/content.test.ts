@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { parseKnowledge, readKnowledgeFiles } from './read-files.ts'
+import { parseKnowledge } from './parse-files.ts'
+import { readKnowledgeFiles } from './read-files.ts'
 
 const knowledge = parseKnowledge(
   readKnowledgeFiles(join(import.meta.dirname, '../../data/kb')).files,

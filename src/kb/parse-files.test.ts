@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { citationOf } from './citations.ts'
-import { type KnowledgeFolder, parseFiles } from './parse-files.ts'
+import { parseFiles } from './parse-files.ts'
+import type { KnowledgeFolder } from './read-files.ts'
 
 const head = (changes: Record<string, string | undefined> = {}): string[] =>
   Object.entries({

@@ -1,10 +1,13 @@
 // Turns the files of the knowledge base into findings, conflicts and topics, and lists what is
 // wrong with them. Nothing is half accepted: who cites us must be able to rely on all of it.
 import { type SplitFile, lineOfKey, problemsOf, splitFile } from './front-matter.ts'
-import type { Problem } from './problems.ts'
+import { type ParsedFiles, type Placed, checkKnowledge } from './check-knowledge.ts'
+import { KnowledgeFilesError, type Problem } from './problems.ts'
+import type { KnowledgeFile } from './read-files.ts'
 import {
   type Conflict,
   type Finding,
+  type Knowledge,
   type Topic,
   conflictHead,
   findingHead,
@@ -12,32 +15,21 @@ import {
 } from './schema.ts'
 import { parseSections } from './topic-sections.ts'
 
-export const knowledgeFolders = ['findings', 'conflicts', 'topics'] as const
-export type KnowledgeFolder = (typeof knowledgeFolders)[number]
-
-export interface KnowledgeFile {
-  readonly folder: KnowledgeFolder
-  /** As its author knows it, such as data/kb/findings/0306-rdma.md. */
-  readonly path: string
-  readonly content: string
-}
-
-/** A thing together with the file it came from, for checks that look at several files. */
-export interface Placed<Thing> {
-  readonly thing: Thing
-  readonly split: SplitFile
-}
-
-export interface ParsedFiles {
-  readonly findings: readonly Placed<Finding>[]
-  readonly conflicts: readonly Placed<Conflict>[]
-  readonly topics: readonly Placed<Topic>[]
-  readonly problems: readonly Problem[]
-}
-
 type Outcome<Thing> =
   | { readonly kind: 'parsed'; readonly thing: Thing }
   | { readonly kind: 'malformed'; readonly problems: readonly Problem[] }
+
+/** Everything the files say, or a KnowledgeFilesError that names each bad line. */
+export function parseKnowledge(files: readonly KnowledgeFile[]): Knowledge {
+  const parsed = parseFiles(files)
+  const problems = parsed.problems.length > 0 ? parsed.problems : checkKnowledge(parsed)
+  if (problems.length > 0) throw new KnowledgeFilesError(problems)
+  return {
+    findings: parsed.findings.map(({ thing }) => thing).sort((a, b) => a.id - b.id),
+    conflicts: parsed.conflicts.map(({ thing }) => thing),
+    topics: parsed.topics.map(({ thing }) => thing),
+  }
+}
 
 export function parseFiles(files: readonly KnowledgeFile[]): ParsedFiles {
   const findings: Placed<Finding>[] = []

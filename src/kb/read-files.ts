@@ -3,10 +3,17 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkKnowledge } from './check-knowledge.ts'
-import { type KnowledgeFile, knowledgeFolders, parseFiles } from './parse-files.ts'
 import { KnowledgeFilesError } from './problems.ts'
-import type { Knowledge } from './schema.ts'
+
+export const knowledgeFolders = ['findings', 'conflicts', 'topics'] as const
+export type KnowledgeFolder = (typeof knowledgeFolders)[number]
+
+export interface KnowledgeFile {
+  readonly folder: KnowledgeFolder
+  /** As its author knows it, such as data/kb/findings/0306-rdma.md. */
+  readonly path: string
+  readonly content: string
+}
 
 export interface KnowledgeFiles {
   readonly files: readonly KnowledgeFile[]
@@ -31,19 +38,7 @@ function namesIn(dataDir: string, folder: string): string[] {
       .filter((name) => name.endsWith('.md'))
       .sort()
   } catch {
-    const message = 'cannot be listed; is this Bushel complete?'
-    throw new KnowledgeFilesError([{ file: join(dataDir, folder), line: 0, message }])
-  }
-}
-
-/** Everything the files say, or a KnowledgeFilesError that names each bad line. */
-export function parseKnowledge(files: readonly KnowledgeFile[]): Knowledge {
-  const parsed = parseFiles(files)
-  const problems = parsed.problems.length > 0 ? parsed.problems : checkKnowledge(parsed)
-  if (problems.length > 0) throw new KnowledgeFilesError(problems)
-  return {
-    findings: parsed.findings.map(({ thing }) => thing).sort((a, b) => a.id - b.id),
-    conflicts: parsed.conflicts.map(({ thing }) => thing),
-    topics: parsed.topics.map(({ thing }) => thing),
+    const message = 'this folder cannot be listed; is this copy of Bushel complete?'
+    throw new KnowledgeFilesError([{ file: join(dataDir, folder), line: 1, message }])
   }
 }
