@@ -15,6 +15,7 @@ export interface ParsedFiles {
   readonly findings: readonly Placed<Finding>[]
   readonly conflicts: readonly Placed<Conflict>[]
   readonly topics: readonly Placed<Topic>[]
+  readonly synonyms: readonly (readonly string[])[]
   readonly problems: readonly Problem[]
 }
 

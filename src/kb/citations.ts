@@ -1,6 +1,7 @@
 // How findings are cited: "kb#" and the id, anywhere in the project's texts and sources.
 
 const citation = /\bkb#(\d{1,6})\b/g
+const idAlone = /^\s*(?:kb)?\s*#?\s*(\d{1,6})\s*$/i
 
 /** The cited ids in their order, each once. */
 export function citedIds(text: string): number[] {
@@ -9,4 +10,10 @@ export function citedIds(text: string): number[] {
 
 export function citationOf(id: number): string {
   return `kb#${id}`
+}
+
+/** The id when that is all a person gave, in any of its spellings; otherwise null. */
+export function idAskedFor(text: string): number | null {
+  const id = idAlone.exec(text)?.[1]
+  return id === undefined ? null : Number(id)
 }

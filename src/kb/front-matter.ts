@@ -8,9 +8,10 @@ export interface SplitFile {
   readonly file: string
   readonly head: Record<string, unknown>
   readonly headLines: readonly string[]
-  readonly text: string
-  /** The line of the file on which the text begins. */
+  /** The lines of the file on which the head and the text begin. */
+  readonly headLine: number
   readonly textLine: number
+  readonly text: string
 }
 
 export type SplitOutcome =
@@ -20,29 +21,47 @@ export type SplitOutcome =
 const fence = '+++'
 
 export function splitFile(file: string, content: string): SplitOutcome {
-  const malformed = (line: number, message: string): SplitOutcome => ({
-    kind: 'malformed',
-    problem: { file, line, message },
-  })
-  const lines = content.replace(/^\uFEFF/, '').split(/\r?\n/)
+  const lines = linesOf(content)
   if (lines[0]?.trim() !== fence)
-    return malformed(1, `must begin with a line "${fence}" and a head in TOML`)
+    return malformed(file, 1, `must begin with a line "${fence}" and a head in TOML`)
   const end = lines.findIndex((line, index) => index > 0 && line.trim() === fence)
-  if (end === -1) return malformed(lines.length, `the head is not closed by a line "${fence}"`)
-  const headLines = lines.slice(1, end)
-  const below = lines.slice(end + 1)
-  const blank = below.findIndex((line) => line.trim() !== '')
+  if (end === -1)
+    return malformed(file, lines.length, `the head is not closed by a line "${fence}"`)
+  return parseHead({
+    file,
+    headLines: lines.slice(1, end),
+    headLine: 2,
+    below: lines.slice(end + 1),
+  })
+}
+
+/** A file that is TOML from its first line to its last. */
+export function plainToml(file: string, content: string): SplitOutcome {
+  return parseHead({ file, headLines: linesOf(content), headLine: 1, below: [] })
+}
+
+function linesOf(content: string): string[] {
+  return content.replace(/^\uFEFF/, '').split(/\r?\n/)
+}
+
+function malformed(file: string, line: number, message: string): SplitOutcome {
+  return { kind: 'malformed', problem: { file, line, message } }
+}
+
+function parseHead(
+  cut: Pick<SplitFile, 'file' | 'headLines' | 'headLine'> & { below: readonly string[] },
+): SplitOutcome {
+  const { file, headLines, headLine, below } = cut
   try {
     const head = parse(headLines.join('\n')) as Record<string, unknown>
-    const textLine = end + 2 + Math.max(blank, 0)
-    return {
-      kind: 'split',
-      split: { file, head, headLines, text: below.join('\n').trim(), textLine },
-    }
+    const blank = below.findIndex((line) => line.trim() !== '')
+    const textLine = headLine + headLines.length + 1 + Math.max(blank, 0)
+    const text = below.join('\n').trim()
+    return { kind: 'split', split: { file, head, headLines, headLine, textLine, text } }
   } catch (error) {
     if (!(error instanceof TomlError)) throw error
     const reason = error.message.split('\n')[0]?.replace(/^Invalid TOML document: /, '') ?? ''
-    return malformed(error.line + 1, `the head is not valid TOML: ${reason}`)
+    return malformed(file, error.line - 1 + headLine, `the head is not valid TOML: ${reason}`)
   }
 }
 
@@ -54,14 +73,14 @@ export function lineOfKey(split: SplitFile, path: readonly PropertyKey[]): numbe
     split.headLines.findIndex((line, index) => index >= from && pattern.test(line))
   const key = (name: string): RegExp => new RegExp(`^\\s*"?${escapeRegExp(name)}"?\\s*=`)
   const plain = find(key(first), 0)
-  if (plain !== -1) return plain + 2
+  if (plain !== -1) return plain + split.headLine
   const table = new RegExp(`^\\s*\\[\\[${escapeRegExp(first)}\\]\\]`)
   let at = find(table, 0)
   for (let skipped = 0; skipped < Number(second ?? 0) && at !== -1; skipped += 1)
     at = find(table, at + 1)
   if (at === -1) return 1
   const inside = third === undefined ? -1 : find(key(third), at)
-  return (inside === -1 ? at : inside) + 2
+  return (inside === -1 ? at : inside) + split.headLine
 }
 
 /** What the schema found wrong, each with the line of the key it concerns. */

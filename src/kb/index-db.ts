@@ -1,14 +1,16 @@
 // The knowledge as one SQLite database: the findings themselves, their relations, the full-text
 // index over them and the words by which misspelt ones are recognised.
 import { DatabaseSync } from 'node:sqlite'
+import { collectMentions } from './mentions.ts'
 import type { Finding, Knowledge } from './schema.ts'
+import { stopWords, subjectWords } from './stop-words.ts'
 import { wordsIn } from './words.ts'
 
 /** Raise it whenever this file changes what the database holds: older copies are then left alone. */
 export const indexLayout = 1
 
 /** The columns of the full-text index, in the order in which ranking weighs them. */
-export const indexColumns = ['claim', 'tags', 'evidence', 'history'] as const
+export const indexColumns = ['claim', 'tags', 'evidence', 'history', 'mentions'] as const
 
 const layout = `
   create table meta (key text primary key, value text not null);
@@ -27,6 +29,12 @@ const layout = `
     ${indexColumns.join(', ')}, content='', tokenize='porter unicode61 remove_diacritics 2'
   );
   create table words (word text primary key, count integer not null);
+  create virtual table synonyms using fts5(
+    member, grp unindexed, size unindexed, tokenize='porter unicode61 remove_diacritics 2'
+  );
+  create virtual table asked using fts5(
+    question, size unindexed, cites unindexed, tokenize='porter unicode61 remove_diacritics 2'
+  );
   create virtual table spelling using fts5(word, tokenize='trigram');
 `
 
@@ -35,18 +43,22 @@ export function buildIndex(knowledge: Knowledge, digest: string): DatabaseSync {
   db.exec(layout)
   db.exec('begin')
   db.prepare('insert into meta values (?, ?)').run('digest', digest)
-  for (const finding of knowledge.findings) insertFinding(db, finding)
+  const mentions = collectMentions(knowledge)
+  for (const finding of knowledge.findings)
+    insertFinding(db, finding, mentions.get(finding.id) ?? '')
   for (const table of ['topics', 'conflicts'] as const) {
     const insert = db.prepare(`insert into ${table} values (?, ?)`)
     for (const thing of knowledge[table]) insert.run(thing.name, JSON.stringify(thing))
   }
   insertWords(db, knowledge)
+  insertSynonyms(db, knowledge)
+  insertQuestions(db, knowledge)
   db.exec('commit')
   db.exec("insert into search (search) values ('optimize')")
   return db
 }
 
-function insertFinding(db: DatabaseSync, finding: Finding): void {
+function insertFinding(db: DatabaseSync, finding: Finding, mentions: string): void {
   const { id, status, confidence, relations } = finding
   db.prepare('insert into findings values (?, ?, ?, ?)').run(
     id,
@@ -59,10 +71,9 @@ function insertFinding(db: DatabaseSync, finding: Finding): void {
   const relation = db.prepare('insert or ignore into relations values (?, ?, ?)')
   for (const [kind, targets] of Object.entries(relations))
     for (const target of targets as readonly number[]) relation.run(id, kind, target)
-  db.prepare(`insert into search (rowid, ${indexColumns.join(', ')}) values (?, ?, ?, ?, ?)`).run(
-    id,
-    ...searchTexts(finding),
-  )
+  db.prepare(
+    `insert into search (rowid, ${indexColumns.join(', ')}) values (?, ?, ?, ?, ?, ?)`,
+  ).run(id, ...searchTexts(finding), mentions)
 }
 
 function searchTexts(finding: Finding): [string, string, string, string] {
@@ -84,5 +95,22 @@ function insertWords(db: DatabaseSync, knowledge: Knowledge): void {
   for (const [word, times] of counts) {
     count.run(word, times)
     if (/^\p{L}{3,}$/u.test(word)) spelling.run(word)
+  }
+}
+
+function insertSynonyms(db: DatabaseSync, knowledge: Knowledge): void {
+  const insert = db.prepare('insert into synonyms (member, grp, size) values (?, ?, ?)')
+  for (const [group, members] of knowledge.synonyms.entries())
+    for (const member of members) insert.run(member, group, wordsIn(member).length)
+}
+
+/** The questions of the topics: someone has already said which findings answer them. */
+function insertQuestions(db: DatabaseSync, knowledge: Knowledge): void {
+  const insert = db.prepare('insert into asked (question, size, cites) values (?, ?, ?)')
+  for (const { question, cites } of knowledge.topics.flatMap((topic) => topic.questions)) {
+    const telling = new Set(
+      wordsIn(question).filter((word) => !stopWords.has(word) && !subjectWords.has(word)),
+    )
+    insert.run(question, telling.size, JSON.stringify(cites))
   }
 }

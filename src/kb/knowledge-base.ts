@@ -1,7 +1,7 @@
 // The knowledge base as its users see it: search, one finding with its relations, topics, conflicts.
 import type { DatabaseSync } from 'node:sqlite'
 import type { Conflict, Finding, Relations, Topic } from './schema.ts'
-import { type SearchAnswer, type SearchOptions, createSearch } from './search.ts'
+import { type Search, type SearchAnswer, type SearchOptions, createSearch } from './search.ts'
 
 type RelationKind = keyof Relations
 
@@ -50,7 +50,7 @@ interface Origin {
 export class KnowledgeBase {
   readonly #db: DatabaseSync
   readonly #origin: Origin
-  readonly #search: (question: string, options?: SearchOptions) => SearchAnswer
+  readonly #search: Search
 
   constructor(db: DatabaseSync, origin: Origin) {
     this.#db = db

@@ -65,8 +65,16 @@ function keepCopy(db: DatabaseSync, cacheDir: string, path: string): boolean {
     return true
   } catch {
     // A read-only home, a full disk: the copy in memory serves just as well.
-    rmSync(draft, { force: true })
+    discard(draft)
     return false
+  }
+}
+
+function discard(path: string): void {
+  try {
+    rmSync(path, { force: true })
+  } catch {
+    // Its folder is not one, or is not ours to change: then nothing of it was written either.
   }
 }
 

@@ -1,9 +1,9 @@
 // Turns the files of the knowledge base into findings, conflicts and topics, and lists what is
 // wrong with them. Nothing is half accepted: who cites us must be able to rely on all of it.
-import { type SplitFile, lineOfKey, problemsOf, splitFile } from './front-matter.ts'
+import { type SplitFile, lineOfKey, plainToml, problemsOf, splitFile } from './front-matter.ts'
 import { type ParsedFiles, type Placed, checkKnowledge } from './check-knowledge.ts'
 import { KnowledgeFilesError, type Problem } from './problems.ts'
-import type { KnowledgeFile } from './read-files.ts'
+import { type KnowledgeFile, synonymsFile } from './read-files.ts'
 import {
   type Conflict,
   type Finding,
@@ -11,6 +11,7 @@ import {
   type Topic,
   conflictHead,
   findingHead,
+  synonymsHead,
   topicHead,
 } from './schema.ts'
 import { parseSections } from './topic-sections.ts'
@@ -28,6 +29,7 @@ export function parseKnowledge(files: readonly KnowledgeFile[]): Knowledge {
     findings: parsed.findings.map(({ thing }) => thing).sort((a, b) => a.id - b.id),
     conflicts: parsed.conflicts.map(({ thing }) => thing),
     topics: parsed.topics.map(({ thing }) => thing),
+    synonyms: parsed.synonyms,
   }
 }
 
@@ -35,19 +37,25 @@ export function parseFiles(files: readonly KnowledgeFile[]): ParsedFiles {
   const findings: Placed<Finding>[] = []
   const conflicts: Placed<Conflict>[] = []
   const topics: Placed<Topic>[] = []
+  let synonyms: ParsedFiles['synonyms'] = []
   const problems: Problem[] = []
   const take = <Thing>(split: SplitFile, outcome: Outcome<Thing>, into: Placed<Thing>[]): void => {
     if (outcome.kind === 'parsed') into.push({ thing: outcome.thing, split })
     else problems.push(...outcome.problems)
   }
   for (const { folder, path, content } of files) {
-    const outcome = splitFile(path, content)
+    const outcome = (folder === synonymsFile ? plainToml : splitFile)(path, content)
     if (outcome.kind === 'malformed') problems.push(outcome.problem)
     else if (folder === 'findings') take(outcome.split, parseFinding(outcome.split), findings)
     else if (folder === 'conflicts') take(outcome.split, parseConflict(outcome.split), conflicts)
-    else take(outcome.split, parseTopic(outcome.split), topics)
+    else if (folder === 'topics') take(outcome.split, parseTopic(outcome.split), topics)
+    else {
+      const parsed = synonymsHead.safeParse(outcome.split.head)
+      if (parsed.success) synonyms = parsed.data.groups
+      else problems.push(...problemsOf(outcome.split, parsed.error))
+    }
   }
-  return { findings, conflicts, topics, problems }
+  return { findings, conflicts, topics, synonyms, problems }
 }
 
 function parseFinding(split: SplitFile): Outcome<Finding> {

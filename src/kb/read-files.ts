@@ -8,8 +8,10 @@ import { KnowledgeFilesError } from './problems.ts'
 export const knowledgeFolders = ['findings', 'conflicts', 'topics'] as const
 export type KnowledgeFolder = (typeof knowledgeFolders)[number]
 
+export const synonymsFile = 'synonyms.toml'
+
 export interface KnowledgeFile {
-  readonly folder: KnowledgeFolder
+  readonly folder: KnowledgeFolder | typeof synonymsFile
   /** As its author knows it, such as data/kb/findings/0306-rdma.md. */
   readonly path: string
   readonly content: string
@@ -23,12 +25,14 @@ export interface KnowledgeFiles {
 export function readKnowledgeFiles(dataDir: string): KnowledgeFiles {
   const hash = createHash('sha256')
   const files: KnowledgeFile[] = []
+  const read = (folder: KnowledgeFile['folder'], name: string): void => {
+    const content = readFileSync(join(dataDir, name), 'utf8')
+    files.push({ folder, path: `data/kb/${name}`, content })
+    hash.update(`${name}\0${content}\0`)
+  }
   for (const folder of knowledgeFolders)
-    for (const name of namesIn(dataDir, folder)) {
-      const content = readFileSync(join(dataDir, folder, name), 'utf8')
-      files.push({ folder, path: `data/kb/${folder}/${name}`, content })
-      hash.update(`${folder}/${name}\0${content}\0`)
-    }
+    for (const name of namesIn(dataDir, folder)) read(folder, `${folder}/${name}`)
+  read(synonymsFile, synonymsFile)
   return { files, digest: hash.digest('hex') }
 }
 

@@ -90,6 +90,9 @@ export const topicHead = z.strictObject({
   figures: z.array(z.strictObject({ what: line, value: line, cites: ids.min(1) })).min(1),
 })
 
+/** Words that people use for the same thing. */
+export const synonymsHead = z.strictObject({ groups: z.array(z.array(line).min(2)) })
+
 export interface Relations {
   readonly supports: readonly number[]
   readonly contradicts: readonly number[]
@@ -150,4 +153,5 @@ export interface Knowledge {
   readonly findings: readonly Finding[]
   readonly conflicts: readonly Conflict[]
   readonly topics: readonly Topic[]
+  readonly synonyms: readonly (readonly string[])[]
 }

@@ -3,6 +3,9 @@
 
 const wordShape = /[\p{L}\p{N}]+(?:[._'’#-][\p{L}\p{N}]+)*/gu
 
+/** What joins the parts of such a name. */
+export const joiners = /[._'’#-]/
+
 /** The words of a text in lower case, names such as all_sum or 26.2 in one piece. */
 export function wordsIn(text: string): string[] {
   return text.normalize('NFKC').toLowerCase().match(wordShape) ?? []
