@@ -3,7 +3,7 @@
 import { citedIds } from './citations.ts'
 import { type SplitFile, lineOfKey } from './front-matter.ts'
 import type { Problem } from './problems.ts'
-import type { Conflict, Finding, Topic } from './schema.ts'
+import type { Conflict, Finding, Topic } from './types.ts'
 
 /** A thing together with the file it came from. */
 export interface Placed<Thing> {

@@ -2,7 +2,7 @@
 // index over them and the words by which misspelt ones are recognised.
 import { DatabaseSync } from 'node:sqlite'
 import { collectMentions } from './mentions.ts'
-import type { Finding, Knowledge } from './schema.ts'
+import type { Finding, Knowledge } from './types.ts'
 import { stopWords, subjectWords } from './stop-words.ts'
 import { wordsIn } from './words.ts'
 

@@ -1,6 +1,6 @@
 // The knowledge base as its users see it: search, one finding with its relations, topics, conflicts.
 import type { DatabaseSync } from 'node:sqlite'
-import type { Conflict, Finding, Relations, Topic } from './schema.ts'
+import type { Conflict, Finding, Relations, Topic } from './types.ts'
 import { type Search, type SearchAnswer, type SearchOptions, createSearch } from './search.ts'
 
 type RelationKind = keyof Relations

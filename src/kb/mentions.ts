@@ -1,7 +1,7 @@
 // What topics and conflicts say about each finding. They put it in other words than the finding does,
 // as the text of a link describes the page it leads to, so search looks there too.
 import { citedIds } from './citations.ts'
-import type { Knowledge } from './schema.ts'
+import type { Knowledge } from './types.ts'
 
 export function collectMentions(knowledge: Knowledge): ReadonlyMap<number, string> {
   const mentions = new Map<number, string[]>()

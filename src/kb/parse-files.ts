@@ -4,16 +4,8 @@ import { type SplitFile, lineOfKey, plainToml, problemsOf, splitFile } from './f
 import { type ParsedFiles, type Placed, checkKnowledge } from './check-knowledge.ts'
 import { KnowledgeFilesError, type Problem } from './problems.ts'
 import { type KnowledgeFile, synonymsFile } from './read-files.ts'
-import {
-  type Conflict,
-  type Finding,
-  type Knowledge,
-  type Topic,
-  conflictHead,
-  findingHead,
-  synonymsHead,
-  topicHead,
-} from './schema.ts'
+import { conflictHead, findingHead, synonymsHead, topicHead } from './schema.ts'
+import type { Conflict, Finding, Knowledge, Topic } from './types.ts'
 import { parseSections } from './topic-sections.ts'
 
 type Outcome<Thing> =

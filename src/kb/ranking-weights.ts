@@ -1,5 +1,5 @@
 // What counts how much in a search. Set by looking at the tuning half of bench/kb/questions.toml.
-import type { Confidence, Status } from './schema.ts'
+import type { Confidence, Status } from './types.ts'
 
 export interface RankingWeights {
   readonly columns: {

@@ -20,6 +20,18 @@ test('search() finds the right findings for questions that nobody tuned it on', 
   assert.ok(measured.meanReciprocalRank >= 0.75, `MRR is ${measured.meanReciprocalRank}`)
 })
 
+test('search() takes less than 10 ms', () => {
+  const questions = readQuestions(join(root, 'bench/kb/questions.toml'))
+  const times = questions.map(({ ask }) => {
+    const before = performance.now()
+    kb.search(ask)
+    return performance.now() - before
+  })
+  times.sort((a, b) => a - b)
+  // The median: a busy machine may stop any single one.
+  assert.ok((times[times.length / 2] ?? 0) < 10, `the median is ${times[times.length / 2]} ms`)
+})
+
 test('the questions by which search is measured name findings that exist', () => {
   const files = ['questions.toml', 'more-tuning-questions.toml']
   const questions = files.flatMap((name) => readQuestions(join(root, 'bench/kb', name)))

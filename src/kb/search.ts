@@ -6,7 +6,7 @@ import { createAskedBefore } from './asked-before.ts'
 import { idAskedFor } from './citations.ts'
 import { type Term, createQuestionReader } from './question-terms.ts'
 import { type RankingWeights, rankingWeights } from './ranking-weights.ts'
-import type { Confidence, Finding, Status } from './schema.ts'
+import type { Confidence, Finding, Status } from './types.ts'
 import { subjectWords } from './stop-words.ts'
 
 export interface SearchOptions {

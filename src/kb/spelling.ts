@@ -1,5 +1,6 @@
 // Recognises misspelt words: candidates share letter triples with the word, and the nearest by edit
-// distance wins. A word that means nothing to us at all stays as it is.
+// distance wins. People rarely get the first letter wrong, so it must agree: otherwise "bread" would be
+// "read". A word that means nothing to us at all stays as it is.
 import type { DatabaseSync } from 'node:sqlite'
 
 /** Edits forgiven, by the length of the word: short words have too many neighbours. */
@@ -24,7 +25,7 @@ export function createSpelling(db: DatabaseSync): (word: string) => string | nul
     const rows = similar.all(triples(letters)) as { word: string; count: number }[]
     const near = rows
       .map((row) => ({ ...row, edits: editDistance(word, row.word) }))
-      .filter(({ edits }) => edits <= allowed)
+      .filter((row) => row.edits <= allowed && Array.from(row.word)[0] === letters[0])
       .sort((a, b) => a.edits - b.edits || b.count - a.count)
     return near[0]?.word ?? null
   }

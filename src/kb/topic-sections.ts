@@ -2,7 +2,7 @@
 import { citedIds } from './citations.ts'
 import type { SplitFile } from './front-matter.ts'
 import type { Problem } from './problems.ts'
-import type { Topic, TopicQuestion } from './schema.ts'
+import type { Topic, TopicQuestion } from './types.ts'
 
 export type TopicSections = Pick<Topic, 'know' | 'pitfalls' | 'questions' | 'more'>
 
