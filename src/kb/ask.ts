@@ -3,6 +3,7 @@
 import { checkCitations } from './check-citations.ts'
 import { citationOf } from './citations.ts'
 import type { Finding } from './types.ts'
+import { wordsIn } from './words.ts'
 import type { SearchAnswer, SearchHit } from './search.ts'
 
 export interface ModelMessage {
@@ -35,6 +36,8 @@ export type AskAnswer = {
 
 /** As many as a small model can read and still answer. */
 const findingsGivenMax = 6
+/** "In Recovery, with rdma_ctl enable" is the shortest of answers. */
+const answerWordsMin = 4
 
 export async function askKnowledge(
   search: (question: string) => SearchAnswer,
@@ -51,12 +54,22 @@ export async function askKnowledge(
   if (reply.kind === 'model-missing')
     return { kind: 'findings-shown', question, findings, reason: reply.reason }
   const { text, cites, removed } = checkCitations(reply.text, new Set(findings.map(({ id }) => id)))
-  if (cites.length === 0) {
-    const reason = admitsNotKnowing(reply.text)
-      ? `${reply.model} finds no answer in these findings.`
-      : `${reply.model} gave an answer that rests on none of these findings, so it is not shown.`
+  const shown = (reason: string): AskAnswer => ({
+    kind: 'findings-shown',
+    question,
+    findings,
+    reason,
+  })
+  if (cites.length === 0 && admitsNotKnowing(reply.text)) {
+    const reason = `${reply.model} finds no answer in these findings.`
     return { kind: 'not-known', question, findings, reason }
   }
+  if (cites.length === 0)
+    return shown(
+      `${reply.model} gave an answer that rests on none of the findings, so it is not shown.`,
+    )
+  if (!saysSomething(text))
+    return shown(`${reply.model} cited findings without saying anything about them.`)
   return { kind: 'answered', question, findings, answer: text, model: reply.model, cites, removed }
 }
 
@@ -72,6 +85,17 @@ function admitsNotKnowing(text: string): boolean {
   return /\b(do not|don't|cannot|can't) (know|answer|say)\b|\bnot (known|stated|mentioned)\b/i.test(
     text,
   )
+}
+
+/** Small models fall into repeating a citation; that is not an answer. */
+function saysSomething(text: string): boolean {
+  const sentences = text
+    .split(/\n+|(?<=[.!?])\s+/)
+    .map((sentence) => wordsIn(sentence.replace(/\(?\bkb#\d+\)?/g, '')).join(' '))
+    .filter((sentence) => sentence !== '')
+  const different = new Set(sentences)
+  const words = new Set([...different].flatMap((sentence) => sentence.split(' ')))
+  return words.size >= answerWordsMin && different.size * 2 > sentences.length
 }
 
 function messagesFor(question: string, findings: readonly Finding[]): ModelMessage[] {

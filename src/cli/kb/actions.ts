@@ -104,6 +104,7 @@ export function ask(
       model: options.model,
       apiKey: context.env['BUSHEL_API_KEY'],
     })
+    if (context.out.isTty) context.out.note('Asking a loaded model; it may need a minute …')
     const answer = await askKnowledge((text) => kb.search(text), question, askModel)
     if (options.json === true) context.out.json(answer)
     else context.out.result(renderAnswer(answer))

@@ -5,7 +5,7 @@ import type { AskModel, ModelReply } from '../../kb/ask.ts'
 /** A daemon on this machine answers at once or not at all; a model may need its time. */
 const readyTimeoutMs = 2_000
 const answerTimeoutMs = 180_000
-const answerTokensMax = 600
+const answerTokensMax = 300
 
 const modelList = z.looseObject({
   data: z.array(z.looseObject({ id: z.string(), loaded: z.boolean().optional() })),
@@ -51,12 +51,12 @@ export function createDaemonModel(options: DaemonModelOptions): AskModel {
         temperature: 0,
         max_tokens: answerTokensMax,
       })
-      if (!reply.ok) return missing(`The model "${model}" refused: ${await reasonOf(reply)}`)
+      if (!reply.ok) return missing(`The model "${model}" refused: ${await reasonOf(reply)}.`)
       const parsed = completion.parse(await reply.json())
       const text = parsed.choices[0]?.message.content ?? ''
       return { kind: 'model-answered', text, model: parsed.model ?? model }
     } catch (error) {
-      return missing(`The model gave no usable answer: ${messageOf(error)}`)
+      return missing(`The model gave no usable answer: ${messageOf(error)}.`)
     }
   }
 }
@@ -72,7 +72,7 @@ async function reasonOf(reply: Response): Promise<string> {
   const parsed = z
     .looseObject({ error: z.looseObject({ message: z.string() }) })
     .safeParse(parseJson(text))
-  return parsed.success ? parsed.data.error.message : `HTTP ${reply.status}`
+  return parsed.success ? parsed.data.error.message.replace(/\.$/, '') : `HTTP ${reply.status}`
 }
 
 function parseJson(text: string): unknown {

@@ -293,12 +293,12 @@ test('kb ask shows the findings when no model is loaded, or when it fails', asyn
 })
 
 test('kb ask finds the daemon by the port in config.toml', async () => {
-  const daemon = await fakeDaemon({ content: 'In Recovery (kb#413).' })
+  const daemon = await fakeDaemon({ content: 'In Recovery, by rdma_ctl (kb#413).' })
   const home = join(scratch, 'configured')
   mkdirSync(home)
   writeFileSync(join(home, 'config.toml'), `port = ${daemon.port}\n`)
   const ran = await kb(['ask', 'how do I turn on rdma?'], { env: { BUSHEL_HOME: home } })
-  assert.match(ran.out, /^In Recovery \(kb#413\)\./)
+  assert.match(ran.out, /^In Recovery, by rdma_ctl \(kb#413\)\./)
   daemon.close()
 })
 
