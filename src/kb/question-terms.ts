@@ -37,13 +37,15 @@ export function createQuestionReader(db: DatabaseSync): (question: string) => Qu
   const correct = createSpelling(db)
   const known = db.prepare('select 1 from search where search match ? limit 1')
   const groups = db.prepare('select grp from synonyms where synonyms match ? and size = ?')
-  const members = db.prepare('select member from synonyms where grp = ?')
+  const members = new Map<number, string[]>()
+  for (const row of db.prepare('select grp, member from synonyms').all()) {
+    const group = Number(row['grp'])
+    members.set(group, [...(members.get(group) ?? []), String(row['member'])])
+  }
 
   const isKnown = (word: string): boolean => known.get(phraseOf(word)) !== undefined
   const synonymsOf = (phrase: string, size: number): string[] =>
-    groups
-      .all(phraseOf(phrase), size)
-      .flatMap((row) => members.all(Number(row['grp'])).map((member) => String(member['member'])))
+    groups.all(phraseOf(phrase), size).flatMap((row) => members.get(Number(row['grp'])) ?? [])
 
   function termOf(word: string, synonyms: readonly string[]): Term {
     const phrases = new Map([[phraseOf(word), true]])

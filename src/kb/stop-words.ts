@@ -1,14 +1,18 @@
 // Words that say nothing about the subject of a question.
 
 export const stopWords: ReadonlySet<string> = new Set(
-  `a about after all also am an and any are aren't as at be because been before being but by can
-  can't could did do does doesn't doing don't during each else exactly existing expect for from get gets getting give
-  go going got had happen happened happens has have having he her here his how i i'd i'm if in into is isn't it it's its just
-  kind let like look lot make makes many may me might more most much my need no not now of on
-  ones or other others our out over per please possible practical really say says several she should since
-  so some still such than that that's the their them then there these they thing things this those
-  through to too under until up us use used using very via vs versus was wasn't we were what what's
-  when where which while who why will with without won't work works would you your`
+  `a about actually after all already also always am an and any anyone anything are aren't as at be
+  because been before being but by can can't could did didn't do does doesn't doing don't during
+  each else even ever every exactly existing expect finally for from get gets getting give go
+  going good got great had happen happened happens has have having he hello help her here hi his
+  how i i'd i'm if in into is isn't it it's its just kind know let let's like look lot make makes
+  many may maybe me mean might more most much must my need nice no not now of on ones only or
+  other others our out over people per please possible practical question questions quite really
+  regular say says seem seems several she should since so some someone something sound sounds
+  still such sure than thank thanks that that's the their them then there these they they're thing
+  things think this those through to too tried try trying under until up us use used using versus
+  very via vs want wanted wants was wasn't way we well were what what's when where whether which
+  while who why will with without won't work works would wouldn't yes yet you you're your`
     .split(/\s+/)
     .filter(Boolean),
 )
