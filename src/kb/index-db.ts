@@ -1,5 +1,6 @@
 // The knowledge as one SQLite database: the findings themselves, their relations, the full-text
 // index over them and the words by which misspelt ones are recognised.
+import { createHash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { collectMentions } from './mentions.ts'
 import type { Finding, Knowledge } from './types.ts'
@@ -7,7 +8,7 @@ import { stopWords, subjectWords } from './stop-words.ts'
 import { wordsIn } from './words.ts'
 
 /** Raise it whenever this file changes what the database holds: older copies are then left alone. */
-export const indexLayout = 1
+const revision = 2
 
 /** The columns of the full-text index, in the order in which ranking weighs them. */
 export const indexColumns = ['claim', 'tags', 'evidence', 'history', 'mentions'] as const
@@ -37,6 +38,12 @@ const layout = `
   );
   create virtual table spelling using fts5(word, tokenize='trigram');
 `
+
+/** Names what a database holds besides the files it was built from. */
+export const indexLayout: string = createHash('sha256')
+  .update(JSON.stringify([revision, layout, [...stopWords], [...subjectWords]]))
+  .digest('hex')
+  .slice(0, 8)
 
 export function buildIndex(knowledge: Knowledge, digest: string): DatabaseSync {
   const db = new DatabaseSync(':memory:')

@@ -80,7 +80,7 @@ function discard(path: string): void {
 
 function dropOldCopies(cacheDir: string): void {
   const copies = readdirSync(cacheDir)
-    .filter((name) => /^index-\d+-[0-9a-f]+\.sqlite$/.test(name))
+    .filter((name) => /^index-[0-9a-f]+-[0-9a-f]+\.sqlite$/.test(name))
     .map((name) => ({ name, writtenMs: statSync(join(cacheDir, name)).mtimeMs }))
     .sort((a, b) => b.writtenMs - a.writtenMs)
   for (const { name } of copies.slice(cachedCopiesMax))

@@ -1,46 +1,41 @@
 // The state of the cluster as a tool for agents: asks the daemon on this machine, if one runs.
-import { type McpTool, defineTool } from './tool.ts'
+import { type McpTool, type ToolAnswer, defineTool } from './tool.ts'
 
 /** The daemon is on this machine: it answers at once or not at all. */
 const viewTimeoutMs = 3_000
 
-export type FetchView = (timeoutMs: number) => Promise<Response>
-
-export function clusterStatusTool(url: string, fetchView: FetchView = fetchFrom(url)): McpTool {
+export function clusterStatusTool(daemon: { url: string; apiKey?: string | undefined }): McpTool {
   return defineTool({
     name: 'cluster_status',
     title: 'Show the cluster',
     description:
       'The machines, links, deployments and groups of this Bushel cluster as its daemon sees them now.',
     input: {},
-    run: async () => {
-      const outcome = await readView(fetchView)
-      if (outcome.kind === 'view')
-        return {
-          text: JSON.stringify(outcome.view, null, 2),
-          data: { running: true, view: outcome.view },
-        }
-      const text = `Bushel is not running on this machine (${outcome.reason} at ${url}). Start it with "bushel up".`
-      return { text, data: { running: false, reason: outcome.reason } }
-    },
+    run: () => readView(daemon),
   })
 }
 
-type ViewOutcome =
-  | { readonly kind: 'view'; readonly view: unknown }
-  | { readonly kind: 'unreachable'; readonly reason: string }
-
-async function readView(fetchView: FetchView): Promise<ViewOutcome> {
+async function readView(daemon: { url: string; apiKey?: string | undefined }): Promise<ToolAnswer> {
+  const headers: Record<string, string> =
+    daemon.apiKey === undefined ? {} : { authorization: `Bearer ${daemon.apiKey}` }
   try {
-    const reply = await fetchView(viewTimeoutMs)
-    if (reply.ok) return { kind: 'view', view: await reply.json() }
-    return { kind: 'unreachable', reason: `HTTP ${reply.status}` }
+    const reply = await fetch(`${daemon.url}/cluster/view`, {
+      headers,
+      signal: AbortSignal.timeout(viewTimeoutMs),
+    })
+    if (!reply.ok) return refused(daemon.url, reply.status)
+    const view: unknown = await reply.json()
+    return { text: JSON.stringify(view, null, 2), data: { running: true, view } }
   } catch (error) {
     const slow = error instanceof Error && error.name === 'TimeoutError'
-    return { kind: 'unreachable', reason: slow ? 'no answer in time' : 'nothing answers' }
+    const reason = slow ? 'no answer in time' : 'nothing answers'
+    const text = `Bushel is not running on this machine (${reason} at ${daemon.url}). Start it with "bushel up".`
+    return { text, data: { running: false, reason } }
   }
 }
 
-function fetchFrom(url: string): FetchView {
-  return (timeoutMs) => fetch(`${url}/cluster/view`, { signal: AbortSignal.timeout(timeoutMs) })
+function refused(url: string, status: number): ToolAnswer {
+  const advice = status === 401 || status === 403 ? ' Set BUSHEL_API_KEY to one of its keys.' : ''
+  const text = `The daemon at ${url} does not show the cluster (HTTP ${status}).${advice}`
+  return { text, data: { running: true, refused: status } }
 }

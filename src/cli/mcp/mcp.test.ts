@@ -195,18 +195,24 @@ test('serveHttp() says that a port is taken', async () => {
   await assert.rejects(serveHttp(parts, port), /Port \d+ is taken; choose another/)
 })
 
-test('cluster_status passes on what the daemon shows', async () => {
+test('cluster_status passes on what the daemon shows, or why it does not', async () => {
   const view = { machines: [{ id: 'm1', state: 'alive' }] }
   const daemon: Server = createServer((request, response) => {
-    response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify(request.url === '/cluster/view' ? view : {}))
+    const shown =
+      request.url === '/cluster/view' && request.headers.authorization === 'Bearer right'
+    response.writeHead(shown ? 200 : 401, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(shown ? view : {}))
   })
   await once(daemon.listen(0, '127.0.0.1'), 'listening')
   const { port } = daemon.address() as AddressInfo
-  const tool = allTools(kb, { ...env, BUSHEL_PORT: String(port) }).find(
-    (one) => one.name === 'cluster_status',
-  )
-  assert.deepEqual((await tool?.run({}))?.data, { running: true, view })
+  const status = async (key: string): Promise<{ text: string; data: object } | undefined> =>
+    allTools(kb, { ...env, BUSHEL_PORT: String(port), BUSHEL_API_KEY: key })
+      .find((tool) => tool.name === 'cluster_status')
+      ?.run({})
+  assert.deepEqual((await status('right'))?.data, { running: true, view })
+  const refused = await status('wrong')
+  assert.deepEqual(refused?.data, { running: true, refused: 401 })
+  assert.match(refused?.text ?? '', /does not show the cluster \(HTTP 401\)\. Set BUSHEL_API_KEY/)
   daemon.close()
 })
 

@@ -7,5 +7,6 @@ import { kbTools } from './kb-tools.ts'
 import type { McpTool } from './tool.ts'
 
 export function allTools(kb: KnowledgeBase, env: CliContext['env']): McpTool[] {
-  return [...kbTools(kb), clusterStatusTool(daemonUrl(env))]
+  const daemon = { url: daemonUrl(env), apiKey: env['BUSHEL_API_KEY'] }
+  return [...kbTools(kb), clusterStatusTool(daemon)]
 }
