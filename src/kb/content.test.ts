@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { citedIds } from './citations.ts'
 import { parseKnowledge } from './parse-files.ts'
 import { readKnowledgeFiles } from './read-files.ts'
 
@@ -101,4 +102,13 @@ test('every asked topic is there, and each has figures, pitfalls and questions',
     assert.ok(topic.figures.length > 0 && topic.pitfalls.length > 2, topic.name)
     assert.ok(topic.questions.length >= 3, topic.name)
   }
+})
+
+test('the digest of the whole subject cites every finding of the first collection', () => {
+  const whole = knowledge.topics.find((topic) => topic.name === 'gpu-distributed')
+  const cited = new Set(citedIds(JSON.stringify(whole)))
+  assert.deepEqual(
+    firstCollection.filter((id) => !cited.has(id)),
+    [],
+  )
 })
