@@ -104,6 +104,16 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Project',
     load: () => import('./commands/completion.ts'),
   },
+  kb: {
+    summary: 'ask the knowledge base about distributed computing on Macs',
+    section: 'Knowledge',
+    load: () => import('./commands/kb.ts'),
+  },
+  mcp: {
+    summary: 'serve the knowledge base and the cluster to agents (MCP)',
+    section: 'Knowledge',
+    load: () => import('./commands/mcp.ts'),
+  },
   version: {
     summary: 'print the version of Bushel and what it runs on',
     section: 'Project',

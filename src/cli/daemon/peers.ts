@@ -173,7 +173,9 @@ export class Peers {
     for (const { host, port } of this.hostsOf(by))
       this.network.book.add({ host, port, peer: by }, nowMs)
     this.#loadAddresses()
-    for (const seen of [...this.#nearby.values()]) this.#see(seen)
+    // Seeing moves an entry to the end, so the walk goes over a copy.
+    const all = [...this.#nearby.values()]
+    for (const seen of all) this.#see(seen)
   }
 
   /** Keeps what the machine wanted so far, so that nothing is lost by joining or leaving. */
