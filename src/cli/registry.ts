@@ -89,6 +89,11 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Cluster',
     load: () => import('./commands/leave.ts'),
   },
+  test: {
+    summary: 'run every check and test of Bushel itself',
+    section: 'Project',
+    load: () => import('./commands/test.ts'),
+  },
   setup: {
     summary: 'prepare everything (implied by the first command)',
     section: 'Project',
