@@ -36,10 +36,16 @@ export function proberOf(machine: CapturedMachine): Prober {
     : createLinuxProber({ ...components, linkSettings: {} })
 }
 
+export async function probeAll(
+  machines: readonly CapturedMachine[],
+): Promise<readonly MachineFacts[]> {
+  return Promise.all(machines.map((machine) => proberOf(machine).probeMachine()))
+}
+
 /** The facts of every machine in a folder, by the name of its subfolder. */
 export async function factsOf(name: string): Promise<Record<string, MachineFacts>> {
   const machines = await readCaptureFolders(captureFolder(name))
-  const facts = await Promise.all(machines.map((machine) => proberOf(machine).probeMachine()))
+  const facts = await probeAll(machines)
   return Object.fromEntries(facts.map((one) => [one.name, one]))
 }
 

@@ -14,13 +14,17 @@ const script = [
   "print(json.dumps({'python': platform.python_version(), 'mlx': m.version('mlx'), 'mlxLm': m.version('mlx-lm'), 'backends': [n for n in names if mx.distributed.is_available(n)]}))",
 ].join('\n')
 
+export function runtimeCommand(python: string): readonly string[] {
+  return [python, '-I', '-c', script]
+}
+
 export async function probeRuntime(
   runCommand: RunCommand,
   python: string | null,
 ): Promise<Fact<RuntimeVersions>> {
   if (python === null)
     return unknown('tool-missing', 'no Python runtime of Bushel is installed here')
-  const outcome = await runCommand([python, '-I', '-c', script], {
+  const outcome = await runCommand(runtimeCommand(python), {
     timeoutMs: probeLimits.runtimeTimeoutMs,
   })
   return chainFact(textOf('the Python runtime', outcome), parseRuntimeVersions)
