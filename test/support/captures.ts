@@ -52,3 +52,17 @@ export async function factsOf(name: string): Promise<Record<string, MachineFacts
 export async function capturedMachine(name: string): Promise<CapturedMachine> {
   return readCaptureFolder(captureFolder(name))
 }
+
+/** The same machine with further or other outputs, by capture name. */
+export function withOutputs(
+  machine: CapturedMachine,
+  outputs: Readonly<Record<string, string>>,
+): CapturedMachine {
+  const commands = new Map(machine.recording.commands)
+  for (const [name, stdout] of Object.entries(outputs))
+    commands.set(name, {
+      argv: [name],
+      outcome: { kind: 'exited', exitCode: 0, stdout, stderr: '' },
+    })
+  return { ...machine, recording: { ...machine.recording, commands } }
+}
