@@ -27,6 +27,9 @@ const portCount = (mac: ScriptedMac): number => mac.ports ?? 3
 const ports = (mac: ScriptedMac): readonly number[] =>
   Array.from({ length: portCount(mac) }, (_, index) => index + 1)
 
+/** On the office network, by the place of the Mac in its cluster. */
+export const networkAddress = (index: number): string => `10.0.9.${index + 10}`
+
 const domainOf = (mac: ScriptedMac, port: number): string =>
   `${hex(mac.name, 8)}-0000-4000-8000-${String(port).padStart(12, '0')}`.toUpperCase()
 const switchUidOf = (mac: ScriptedMac, port: number): string =>
@@ -159,7 +162,7 @@ export function ifconfig(mac: ScriptedMac, sides: readonly Side[], index: number
     '\tinet 127.0.0.1 netmask 0xff000000',
     `en0: ${flags}`,
     '\tether 02:00:00:00:00:01',
-    `\tinet 10.0.9.${index + 10} netmask 0xffffff00 broadcast 10.0.9.255`,
+    `\tinet ${networkAddress(index)} netmask 0xffffff00 broadcast 10.0.9.255`,
     '\tmedia: autoselect (10Gbase-T <full-duplex>)',
     '\tstatus: active',
   ]

@@ -6,7 +6,7 @@ import { runtimeCommand } from '../../src/adapters/probers/runtime-versions.ts'
 import { macCommands, sharingPreferences } from '../../src/adapters/probers/mac/commands.ts'
 import type { CommandOutcome, ConnectResult } from '../../src/ports/machine-access.ts'
 import * as print from './mac-outputs.ts'
-import { type ScriptedMac, type Side, interfaceName } from './mac-outputs.ts'
+import { type ScriptedMac, type Side, interfaceName, networkAddress } from './mac-outputs.ts'
 
 export type { ScriptedMac } from './mac-outputs.ts'
 export { interfaceName } from './mac-outputs.ts'
@@ -40,6 +40,9 @@ export function scriptCluster(
       mac,
       index,
       sides: sides.filter((side) => side.mac === mac),
+      networkPeers: cluster.macs.flatMap((other, at) =>
+        other === mac ? [] : [networkAddress(at)],
+      ),
       changes: changes[mac.name] ?? {},
     }),
   )
@@ -82,9 +85,18 @@ function machineOf(script: {
   readonly mac: ScriptedMac
   readonly index: number
   readonly sides: readonly Side[]
+  /** Addresses of the other Macs on the office network. */
+  readonly networkPeers: readonly string[]
   readonly changes: Changes
 }): CapturedMachine {
   const { mac, sides } = script
+  const reachable = [
+    ...sides.map((side) => ({
+      address: side.peerAddress,
+      over: interfaceName(mac, side.port),
+    })),
+    ...script.networkPeers.map((address) => ({ address, over: 'en0' })),
+  ]
   const outcomes = new Map<string, CommandOutcome>()
   const say = (argv: readonly string[], stdout: string, exitCode = 0, stderr = ''): void =>
     void outcomes.set(captureName(argv), { kind: 'exited', exitCode, stdout, stderr })
@@ -126,9 +138,14 @@ function machineOf(script: {
     'Could not extract value, error: No value at that key path or invalid key path: VirtualNetworkInterfaces.Bridge',
   )
   say(runtimeCommand('python'), `${JSON.stringify(healthyRuntime)}\n`)
-  for (const side of sides) sayPath(say, side)
+  for (const { port, address } of sides)
+    say(
+      ['networksetup', '-getinfo', `Thunderbolt ${port}`],
+      `Manual Configuration\nIP address: ${address}\nSubnet mask: 255.255.255.252\n`,
+    )
+  for (const path of reachable) sayPath(say, path)
   const connections = new Map<string, ConnectResult>(
-    sides.map((side) => [`${side.peerAddress}:${peerPort}`, { kind: 'connected' }]),
+    reachable.map(({ address }) => [`${address}:${peerPort}`, { kind: 'connected' }]),
   )
   applyChanges(outcomes, script.changes)
   const commands = new Map(
@@ -167,17 +184,18 @@ export const healthyRuntime = {
 /** Where peers of ours listen in these scripts. */
 export const peerPort = 28744
 
-function sayPath(say: (argv: readonly string[], stdout: string) => void, side: Side): void {
-  const name = interfaceName(side.mac, side.port)
+/** The other Macs answer on every way to them. */
+function sayPath(
+  say: (argv: readonly string[], stdout: string) => void,
+  path: { readonly address: string; readonly over: string },
+): void {
+  const { address, over } = path
+  say(['route', '-n', 'get', address], `   route to: ${address}\n  interface: ${over}\n`)
   say(
-    ['route', '-n', 'get', side.peerAddress],
-    `   route to: ${side.peerAddress}\n  interface: ${name}\n`,
-  )
-  say(
-    ['ping', '-c', '1', '-t', '2', side.peerAddress],
+    ['ping', '-c', '1', '-t', '2', address],
     '1 packets transmitted, 1 packets received, 0.0% packet loss\n',
   )
-  say(['/usr/bin/nc', '-z', '-v', '-G', '3', side.peerAddress, String(peerPort)], '')
+  say(['/usr/bin/nc', '-z', '-v', '-G', '3', address, String(peerPort)], '')
 }
 
 function applyChanges(outcomes: Map<string, CommandOutcome>, changes: Changes): void {

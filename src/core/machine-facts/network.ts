@@ -50,7 +50,14 @@ export interface NetworkService {
   readonly enabled: boolean
   readonly hardwarePort: string
   readonly device: string | null
+  /** How it gets its address; asked for Thunderbolt services alone. */
+  readonly addressing: Fact<ServiceAddressing>
 }
+
+export type ServiceAddressing =
+  | { readonly kind: 'dhcp' }
+  | { readonly kind: 'manual'; readonly address: string; readonly mask: string }
+  | { readonly kind: 'other'; readonly words: string }
 
 export interface Route {
   /** "192.168.0.0/30", "0.0.0.0/0" for the default. */

@@ -68,4 +68,8 @@ export const macFallbacks = {
   ibvDevinfoBrief: rdma('ibv_devinfo'),
 } as const satisfies Readonly<Record<string, ProbeCommand>>
 
+export function serviceInfoCommand(service: string): ProbeCommand {
+  return quick('networksetup', '-getinfo', service)
+}
+
 export type MacCommandName = keyof typeof macCommands

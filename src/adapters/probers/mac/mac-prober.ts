@@ -14,7 +14,11 @@ import type {
   MachineFacts,
   RuntimeVersions,
 } from '../../../core/machine-facts/machine.ts'
-import type { InternetSharing } from '../../../core/machine-facts/network.ts'
+import {
+  type InternetSharing,
+  type NetworkService,
+  thunderboltPortNumber,
+} from '../../../core/machine-facts/network.ts'
 import type { CommandOutcome, MachineAccess, ReadOutcome } from '../../../ports/machine-access.ts'
 import type { Prober } from '../../../ports/prober.ts'
 import { partialTextOf, textOf } from '../outcome.ts'
@@ -26,13 +30,19 @@ import {
   type ProbeCommand,
   macCommands,
   macFallbacks,
+  serviceInfoCommand,
   sharingPreferences,
 } from './commands.ts'
 import * as host from './host.ts'
 import { parseIfconfig } from './ifconfig.ts'
 import { parseAccelerator } from './ioreg.ts'
 import * as extras from './network-extras.ts'
-import { labelInterfaces, parseHardwarePorts, parseServiceOrder } from './networksetup.ts'
+import {
+  labelInterfaces,
+  parseHardwarePorts,
+  parseServiceInfo,
+  parseServiceOrder,
+} from './networksetup.ts'
 import { parsePowerSettings, parsePowerSource } from './power.ts'
 import { parseIbvDevices, parseRdmaSetting, rdmaDevicesOf } from './rdma.ts'
 import { thunderboltPorts } from './thunderbolt-facts.ts'
@@ -108,7 +118,25 @@ async function probeOnce(components: ProberComponents): Promise<MachineFacts> {
     outcomes.ibvDevinfo.kind === 'not-captured'
       ? await run(macFallbacks.ibvDevinfoBrief)
       : outcomes.ibvDevinfo
-  return assemble(components, outcomes, { sharingFile, runtime, thunderbolt, devinfo })
+  const services = await askAddressing(
+    chainFact(textOf('networksetup', outcomes.serviceOrder), parseServiceOrder),
+    run,
+  )
+  return assemble(components, outcomes, { sharingFile, runtime, thunderbolt, devinfo, services })
+}
+
+/** A service on DHCP without a server changes its address by itself, so Thunderbolt ones are asked. */
+async function askAddressing(
+  services: Fact<readonly NetworkService[]>,
+  run: (command: ProbeCommand) => Promise<CommandOutcome>,
+): Promise<Fact<readonly NetworkService[]>> {
+  if (!services.known) return services
+  const asked = services.value.map(async (service) => {
+    if (thunderboltPortNumber(service.hardwarePort) === null) return service
+    const outcome = await run(serviceInfoCommand(service.name))
+    return { ...service, addressing: chainFact(textOf('networksetup', outcome), parseServiceInfo) }
+  })
+  return known(await Promise.all(asked))
 }
 
 interface FurtherAnswers {
@@ -116,6 +144,7 @@ interface FurtherAnswers {
   readonly runtime: Fact<RuntimeVersions>
   readonly thunderbolt: Fact<RawThunderbolt>
   readonly devinfo: CommandOutcome
+  readonly services: Fact<readonly NetworkService[]>
 }
 
 function assemble(
@@ -153,7 +182,7 @@ function assemble(
       deviceNames: chainFact(text('ibvDevices'), parseIbvDevices),
       devices: rdmaDevicesOf(more.devinfo),
     },
-    services: chainFact(text('serviceOrder'), parseServiceOrder),
+    services: more.services,
     bridgesConfigured: bridgesOf(outcomes.bridges),
     internetSharing: sharingOf(more.sharingFile, outcomes.sharing),
     firewall: {

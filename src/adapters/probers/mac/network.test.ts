@@ -7,7 +7,7 @@ import {
   assertCutsClaimNothingNew,
   assertGarbageIsSurvived,
 } from '../../../../test/support/claims.ts'
-import { known } from '../../../core/machine-facts/fact.ts'
+import { known, unknown } from '../../../core/machine-facts/fact.ts'
 import type { NetworkInterface } from '../../../core/machine-facts/network.ts'
 import { routeInterfaceFor } from '../paths.ts'
 import { parseIfconfig } from './ifconfig.ts'
@@ -166,6 +166,7 @@ test('parseServiceOrder() tells disabled services from enabled ones', () => {
     enabled: true,
     hardwarePort: 'io.tailscale.ipn.macos',
     device: null,
+    addressing: unknown('not-applicable', 'only Thunderbolt services are asked'),
   })
 })
 

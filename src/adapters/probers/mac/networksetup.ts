@@ -5,6 +5,7 @@ import {
   type InterfaceKind,
   type NetworkInterface,
   type NetworkService,
+  type ServiceAddressing,
   thunderboltPortNumber,
 } from '../../../core/machine-facts/network.ts'
 import { wholeLines } from '../text.ts'
@@ -45,6 +46,7 @@ export function parseServiceOrder(text: string): Fact<readonly NetworkService[]>
       ...open,
       hardwarePort: detail[1] ?? '',
       device: device === '' ? null : device,
+      addressing: unknown('not-applicable', 'only Thunderbolt services are asked'),
     })
     open = undefined
   }
@@ -53,12 +55,7 @@ export function parseServiceOrder(text: string): Fact<readonly NetworkService[]>
     : unknown('not-understood', 'the output of networksetup names no service')
 }
 
-export type ServiceAddressing =
-  | { readonly kind: 'dhcp' }
-  | { readonly kind: 'manual'; readonly address: string; readonly mask: string }
-  | { readonly kind: 'other'; readonly words: string }
-
-/** How a service gets its address today: what an undo has to restore. */
+/** networksetup -getinfo: how a service gets its address. */
 export function parseServiceInfo(text: string): Fact<ServiceAddressing> {
   const lines = wholeLines(text)
   const value = (label: string): string | undefined =>
