@@ -9,6 +9,21 @@ export interface CommandEntry {
 }
 
 export const registry: Readonly<Record<string, CommandEntry>> = {
+  topology: {
+    summary: 'show who is cabled to whom, and which shapes that allows',
+    section: 'Machines',
+    load: () => import('./commands/topology.ts'),
+  },
+  doctor: {
+    summary: 'say what is wrong with machines and cables, and the next step',
+    section: 'Machines',
+    load: () => import('./commands/doctor.ts'),
+  },
+  config: {
+    summary: "write hostfiles for MLX's own tools from what the machines say",
+    section: 'Machines',
+    load: () => import('./commands/config.ts'),
+  },
   version: {
     summary: 'print the version of Bushel and what it runs on',
     section: 'Project',

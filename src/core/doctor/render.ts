@@ -10,28 +10,47 @@ const signs: Readonly<Record<Level, string>> = {
   skip: '·',
 }
 
-const order: readonly Level[] = ['fail', 'warn', 'unknown', 'pass', 'skip']
-
 export function renderDiagnosis(
   diagnosis: Diagnosis,
   options: { readonly verbose: boolean },
 ): string {
-  const shown = diagnosis.findings.filter((one) => options.verbose || !isQuiet(one.level))
-  const lines = order.flatMap((level) =>
-    shown.filter((one) => one.level === level).flatMap(findingLines),
-  )
-  return `${[...lines, ...(lines.length === 0 ? [] : ['']), summary(diagnosis)].join('\n')}\n`
+  const of = (level: Level): readonly Finding[] =>
+    diagnosis.findings.filter((one) => one.level === level)
+  const blocks = [
+    ...of('fail').map(findingText),
+    ...of('warn').map(findingText),
+    unknownText(of('unknown')),
+    ...(options.verbose ? [...of('pass'), ...of('skip')].map(briefText) : []),
+    summary(diagnosis),
+  ]
+  return `${blocks.filter((block) => block !== '').join('\n')}\n`
 }
 
-const isQuiet = (level: Level): boolean => level === 'pass' || level === 'skip'
-
-function findingLines(finding: Finding): readonly string[] {
-  const lines = [
+function findingText(finding: Finding): string {
+  const next = finding.next === null ? [] : [`    → ${finding.next}`]
+  return [
     `${signs[finding.level]} check ${finding.number}, ${finding.title}`,
     `    ${finding.evidence}`,
-  ]
-  if (finding.next !== null && finding.level !== 'pass') lines.push(`    → ${finding.next}`)
-  return lines
+    ...next,
+  ].join('\n')
+}
+
+const briefText = (finding: Finding): string =>
+  `${signs[finding.level]} check ${finding.number}, ${finding.evidence}`
+
+/** Many checks often fail to look for one reason, so the step that helps is said once. */
+function unknownText(findings: readonly Finding[]): string {
+  const steps = new Map<string, Finding[]>()
+  for (const finding of findings) {
+    const next = finding.next ?? ''
+    steps.set(next, [...(steps.get(next) ?? []), finding])
+  }
+  return [...steps]
+    .flatMap(([next, group]) => [
+      ...group.map(briefText),
+      ...(next === '' ? [] : [`    → ${next}`]),
+    ])
+    .join('\n')
 }
 
 function summary({ counts }: Diagnosis): string {

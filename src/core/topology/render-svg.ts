@@ -1,6 +1,6 @@
 // A topology as a picture: one self-contained SVG, light or dark as the viewer is. Machines stand on a
 // circle, links are drawn between them, several links of one pair fan out.
-import { formatBytes } from '../units.ts'
+import { formatMemory } from './format-memory.ts'
 import type { Link, LinkClass } from './links.ts'
 import { linkClassName } from './render-text.ts'
 import type { Topology, TopologyMachine } from './topology.ts'
@@ -13,7 +13,7 @@ interface Point {
 const card = { width: 190, height: 78 } as const
 const margin = { side: 40, top: 64, bottom: 64 } as const
 /** Links of one pair are drawn this far apart at their middle. */
-const fanOut = 46
+const fanOut = 58
 
 const classes: readonly LinkClass[] = ['rdma', 'thunderbolt-ip', 'ethernet', 'wifi']
 
@@ -34,7 +34,8 @@ export function renderSvg(topology: Topology): string {
   const count = topology.machines.length
   const radius = circleRadius(count)
   const width = 2 * margin.side + card.width + 2 * radius.x
-  const height = margin.top + margin.bottom + card.height + 2 * radius.y
+  const height =
+    margin.top + margin.bottom + card.height + 2 * radius.y + networks(topology.links).length * 18
   const centre = { x: width / 2, y: margin.top + card.height / 2 + radius.y }
   const places = new Map(
     topology.machines.map((machine, index) => [
@@ -42,7 +43,10 @@ export function renderSvg(topology: Topology): string {
       placeOf({ index, count, centre, radius }),
     ]),
   )
-  const links = topology.links.map((link) => drawLink(link, { topology, places }))
+  const drawn = drawnLinks(topology.links)
+  const links = drawn.map((link) =>
+    drawLink(link, { drawn, places, names: topology.machines.map((one) => one.name) }),
+  )
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">`,
     `  <title>${escape(titleOf(topology))}</title>`,
@@ -53,10 +57,50 @@ export function renderSvg(topology: Topology): string {
     ...links.map((link) => link.line),
     ...links.map((link) => link.label),
     ...topology.machines.map((machine) => drawCard(machine, places.get(machine.name) ?? centre)),
-    drawLegend(topology.links, height - 26),
+    drawNetworks(topology, height),
+    drawLegend(drawn, height - 26),
     '</svg>',
     '',
   ].join('\n')
+}
+
+/** Networks join everyone with everyone, so they are drawn only where no cable does, and named below. */
+function drawnLinks(links: readonly Link[]): readonly Link[] {
+  const pair = ({ ends: [a, b] }: Link): string => JSON.stringify([a.machine, b.machine])
+  const cabled = new Set(links.filter((link) => link.proof === 'cable').map(pair))
+  return links.filter((link) => link.proof === 'cable' || !cabled.has(pair(link)))
+}
+
+interface Network {
+  readonly class: LinkClass
+  readonly gbps: number | null
+  readonly machines: readonly string[]
+}
+
+function networks(links: readonly Link[]): readonly Network[] {
+  const found: Network[] = []
+  for (const link of links.filter((one) => one.proof === 'same-subnet')) {
+    const gbps = link.gbps.known ? link.gbps.value : null
+    const at = found.findIndex((one) => one.class === link.class && one.gbps === gbps)
+    const machines = new Set([
+      ...(found[at]?.machines ?? []),
+      ...link.ends.map((end) => end.machine),
+    ])
+    const network = { class: link.class, gbps, machines: [...machines] }
+    if (at === -1) found.push(network)
+    else found[at] = network
+  }
+  return found
+}
+
+function drawNetworks(topology: Topology, height: number): string {
+  return networks(topology.links)
+    .map((network, index) => {
+      const speed = network.gbps === null ? '' : ` ${network.gbps} Gb/s`
+      const text = `${linkClassName(network.class)}${speed}: ${network.machines.join(', ')}`
+      return `  <text class="legend" x="${margin.side}" y="${height - 50 - index * 18}">${escape(shorten(text, 110))}</text>`
+    })
+    .join('\n')
 }
 
 function titleOf(topology: Topology): string {
@@ -69,8 +113,8 @@ function titleOf(topology: Topology): string {
 /** Two machines stand side by side; more of them need room on a circle that grows with their number. */
 function circleRadius(count: number): Point {
   if (count <= 1) return { x: 40, y: 0 }
-  if (count === 2) return { x: 235, y: 0 }
-  return { x: 150 + count * 34, y: 70 + count * 27 }
+  if (count === 2) return { x: 215, y: 20 }
+  return { x: 150 + count * 38, y: 80 + count * 32 }
 }
 
 function placeOf(at: {
@@ -94,28 +138,36 @@ function drawCard(machine: TopologyMachine, at: Point): string {
   const known = (parts: readonly (string | null)[]): string =>
     parts.filter((part) => part !== null).join(' · ')
   const chip = machine.chip.known ? machine.chip.value : null
-  const memory = machine.memoryBytes.known ? formatBytes(machine.memoryBytes.value) : null
+  const memory = machine.memoryBytes.known ? formatMemory(machine.memoryBytes.value) : null
   const system = machine.system.known
     ? `${machine.platform === 'macos' ? 'macOS' : 'Linux'} ${machine.system.value}`
     : null
+  const lines = [
+    known([chip ?? (machine.model.known ? machine.model.value : null), memory]),
+    system ?? (machine.platform === 'macos' ? 'macOS' : 'Linux'),
+  ].filter((line) => line !== '')
   const text = (cls: string, dy: number, content: string): string =>
     `<text class="${cls}" x="${left + 14}" y="${top + dy}">${escape(shorten(content, cls === 'name' ? 22 : 32))}</text>`
   return [
     `  <g><rect class="card" x="${left}" y="${top}" width="${card.width}" height="${card.height}" rx="10"/>`,
     `    ${text('name', 27, machine.name)}`,
-    `    ${text('fact', 46, known([chip ?? (machine.model.known ? machine.model.value : null), memory]))}`,
-    `    ${text('fact', 64, system ?? (machine.platform === 'macos' ? 'macOS' : 'Linux'))}</g>`,
+    ...lines.map((line, index) => `    ${text('fact', 46 + index * 18, line)}`),
+    '  </g>',
   ].join('\n')
 }
 
 function drawLink(
   link: Link,
-  on: { readonly topology: Topology; readonly places: ReadonlyMap<string, Point> },
+  on: {
+    readonly drawn: readonly Link[]
+    readonly places: ReadonlyMap<string, Point>
+    readonly names: readonly string[]
+  },
 ): { readonly line: string; readonly label: string } {
   const [a, b] = link.ends
   const from = on.places.get(a.machine) ?? { x: 0, y: 0 }
   const to = on.places.get(b.machine) ?? { x: 0, y: 0 }
-  const siblings = on.topology.links.filter(
+  const siblings = on.drawn.filter(
     ({ ends: [x, y] }) => x.machine === a.machine && y.machine === b.machine,
   )
   const offset = (siblings.indexOf(link) - (siblings.length - 1) / 2) * fanOut
@@ -126,25 +178,48 @@ function drawLink(
     x: (from.x + to.x) / 2 + normal.x * offset * 2,
     y: (from.y + to.y) / 2 + normal.y * offset * 2,
   }
-  const middle = {
-    x: (from.x + to.x) / 2 + normal.x * offset,
-    y: (from.y + to.y) / 2 + normal.y * offset,
-  }
+  // Lines across the circle meet in its middle, so their labels stand nearer to one end.
+  const steps = Math.abs(on.names.indexOf(a.machine) - on.names.indexOf(b.machine))
+  const across = Math.min(steps, on.names.length - steps) > 1
+  const middle = pointOnCurve({ from, control, to }, across ? 0.33 : 0.5)
   const faulty = link.proof === 'cable' && link.class !== 'rdma' ? ' faulty' : ''
   const line = `  <path class="link ${link.class}${faulty}" d="M${round(from.x)} ${round(from.y)} Q${round(control.x)} ${round(control.y)} ${round(to.x)} ${round(to.y)}"/>`
   return { line, label: drawLabel(labelOf(link), middle) }
 }
 
-function labelOf(link: Link): string {
-  const [a, b] = link.ends
-  const speed = link.gbps.known ? ` ${link.gbps.value} Gb/s` : ''
-  const via = link.via.length > 0 ? ` via ${link.via.join(', ')}` : ''
-  return `${linkClassName(link.class)}${speed} · ${a.interface ?? '?'} ↔ ${b.interface ?? '?'}${via}`
+function pointOnCurve(
+  curve: { readonly from: Point; readonly control: Point; readonly to: Point },
+  t: number,
+): Point {
+  const mix = (a: number, b: number, c: number): number =>
+    (1 - t) ** 2 * a + 2 * (1 - t) * t * b + t ** 2 * c
+  return {
+    x: mix(curve.from.x, curve.control.x, curve.to.x),
+    y: mix(curve.from.y, curve.control.y, curve.to.y),
+  }
 }
 
-function drawLabel(text: string, at: Point): string {
-  const width = text.length * 6 + 12
-  return `  <g><rect class="plate" x="${round(at.x - width / 2)}" y="${round(at.y - 10)}" width="${width}" height="20" rx="6"/><text class="label" x="${round(at.x)}" y="${round(at.y + 4)}" text-anchor="middle">${escape(text)}</text></g>`
+function labelOf(link: Link): readonly string[] {
+  const [a, b] = link.ends
+  const speed = link.gbps.known ? ` ${link.gbps.value} Gb/s` : ''
+  const via = link.via.length > 0 ? [shorten(`via ${link.via.join(', ')}`, 24)] : []
+  return [
+    `${linkClassName(link.class)}${speed}`,
+    `${a.interface ?? '?'} ↔ ${b.interface ?? '?'}`,
+    ...via,
+  ]
+}
+
+function drawLabel(lines: readonly string[], at: Point): string {
+  const width = Math.max(...lines.map((line) => line.length)) * 6 + 12
+  const height = lines.length * 14 + 6
+  const top = at.y - height / 2
+  const plate = `<rect class="plate" x="${round(at.x - width / 2)}" y="${round(top)}" width="${width}" height="${height}" rx="6"/>`
+  const texts = lines.map(
+    (line, index) =>
+      `<tspan x="${round(at.x)}" y="${round(top + 14 + index * 14)}">${escape(line)}</tspan>`,
+  )
+  return `  <g>${plate}<text class="label" text-anchor="middle">${texts.join('')}</text></g>`
 }
 
 function drawLegend(links: readonly Link[], y: number): string {

@@ -1,5 +1,5 @@
 // A topology in words, for a terminal.
-import { formatBytes } from '../units.ts'
+import { formatMemory } from './format-memory.ts'
 import type { Stranger } from './cables.ts'
 import type { Link, LinkClass, LinkEnd } from './links.ts'
 import type { ShapeReport, Topology, TopologyMachine } from './topology.ts'
@@ -40,7 +40,7 @@ function machineLine(machine: TopologyMachine): string {
   const facts = [
     machine.model.known ? machine.model.value : null,
     machine.chip.known ? machine.chip.value : null,
-    machine.memoryBytes.known ? formatBytes(machine.memoryBytes.value) : null,
+    machine.memoryBytes.known ? formatMemory(machine.memoryBytes.value) : null,
     machine.system.known
       ? `${machine.platform === 'macos' ? 'macOS' : 'Linux'} ${machine.system.value}`
       : null,

@@ -139,6 +139,9 @@ async function askAddressing(
   return known(await Promise.all(asked))
 }
 
+/** "socketfilterfw", whatever folder it lies in. */
+const toolName = ({ argv }: ProbeCommand): string => argv[0]?.split('/').at(-1) ?? ''
+
 interface FurtherAnswers {
   readonly sharingFile: ReadOutcome
   readonly runtime: Fact<RuntimeVersions>
@@ -153,7 +156,7 @@ function assemble(
   more: FurtherAnswers,
 ): MachineFacts {
   const text = (name: MacCommandName): Fact<string> =>
-    textOf(macCommands[name].argv[0] ?? '', outcomes[name])
+    textOf(toolName(macCommands[name]), outcomes[name])
   const { thunderbolt } = more
   const hardwarePorts = chainFact(text('hardwarePorts'), parseHardwarePorts)
   const processes = chainFact(text('processes'), parseProcesses)

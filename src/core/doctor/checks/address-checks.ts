@@ -1,4 +1,5 @@
 // Checks 10 and 11: the port is out of the bridge and has an IPv4 address of its own.
+import type { Unknown } from '../../machine-facts/fact.ts'
 import { isLinkLocal, subnetOf, subnetsOverlap } from '../../machine-facts/ipv4.ts'
 import { type Check, type DoctorInput, type Observation, cannotTell, pass } from '../finding.ts'
 import { addressFix, bridgeFix } from '../network-fixes.ts'
@@ -18,14 +19,7 @@ const outOfBridge =
 
 function bridgeFinding(subject: EndSubject): Observation {
   const { cable, facts, interfaceName } = subject
-  if (interfaceName === null)
-    return {
-      ...cannotTell(facts.name, {
-        kind: 'not-printed',
-        detail: 'the interface of the port is not known',
-      }),
-      cable,
-    }
+  if (interfaceName === null) return { ...cannotTell(facts.name, endWhy(subject)), cable }
   if (!facts.interfaces.known) return { ...cannotTell(facts.name, facts.interfaces.why), cable }
   const bridge = facts.interfaces.value.find((one) => one.members.includes(interfaceName))
   const own = subject.interface?.ipv4 ?? []
@@ -53,6 +47,11 @@ function bridgeFinding(subject: EndSubject): Observation {
   return { ...pass([facts.name], `${interfaceName} of ${facts.name} is in no bridge`), cable }
 }
 
+const endWhy = ({ end }: EndSubject): Unknown =>
+  end.interface.known
+    ? { kind: 'not-printed', detail: 'the interface of the port is not listed' }
+    : end.interface.why
+
 export const addressCheck: Check = {
   id: 'address',
   number: 11,
@@ -68,14 +67,7 @@ function addressFinding(subject: EndSubject, input: DoctorInput): Observation {
   if (!facts.interfaces.known) return { ...cannotTell(facts.name, facts.interfaces.why), cable }
   const listed = subject.interface
   const at = `${interfaceName ?? 'the port'} of ${facts.name}`
-  if (listed === null)
-    return {
-      machines,
-      cable,
-      level: 'unknown',
-      evidence: `ifconfig does not list ${at}`,
-      next: 'Run "bushel doctor" again.',
-    }
+  if (listed === null) return { ...cannotTell(facts.name, endWhy(subject)), cable }
   const fixed = addressFix(input, subject)
   const say = (level: 'fail' | 'warn', evidence: string): Observation => ({
     machines,

@@ -1,4 +1,5 @@
 // Checks 3, 4, 9, 12 and 23: the RDMA switch, its devices, their ports and addresses, and MLX's own part.
+import { isKnown } from '../../machine-facts/fact.ts'
 import { ipv4OfGid, jacclGidIndex } from '../../machine-facts/rdma.ts'
 import { type Check, type Observation, cannotTell, judge, pass } from '../finding.ts'
 import { type EndSubject, cableEnds, macs } from './subjects.ts'
@@ -36,11 +37,14 @@ export const rdmaDevicesCheck: Check = {
         const devices = names.filter((name) => name.startsWith('rdma_'))
         if (devices.length > 0)
           return pass([facts.name], `${facts.name} lists ${devices.join(', ')}`)
+        const on = isKnown(facts.rdma.setting, 'enabled')
         return {
           machines: [facts.name],
           level: 'fail',
-          evidence: `ibv_devices lists no RDMA device on ${facts.name} although the switch is on`,
-          next: `Restart ${facts.name}; if the list stays empty, ${recovery}.`,
+          evidence: `ibv_devices lists no RDMA device on ${facts.name}${on ? ' although the switch is on' : ''}`,
+          next: on
+            ? `Restart ${facts.name}; if the list stays empty, ${recovery}.`
+            : `Look at "rdma_ctl status" on ${facts.name}; if it is not enabled, ${recovery}.`,
         }
       }),
     ),

@@ -116,8 +116,8 @@ export const staleRanksCheck: Check = {
         return {
           machines: [facts.name],
           level: stale.length > 0 ? 'fail' : 'warn',
-          evidence: `process ${pids.join(', ')} on ${facts.name} is a rank that ${stale.length > 0 ? 'belongs to no group' : 'no running Bushel claims'}; it may hold RDMA resources`,
-          next: `Run "kill ${pids.join(' ')}" on ${facts.name}; if a rank does not end, restart the Mac.`,
+          evidence: `process ${pids.join(', ')} on ${facts.name} is a rank that ${stale.length > 0 ? 'belongs to no group' : 'no running Bushel claims'}; it holds memory${facts.platform === 'macos' ? ' and perhaps RDMA resources' : ''}`,
+          next: `Run "kill ${pids.join(' ')}" on ${facts.name}; if a rank does not end, restart the machine.`,
           ...(stale.length > 0
             ? {
                 fix: {

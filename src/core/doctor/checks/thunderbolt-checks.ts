@@ -46,6 +46,7 @@ export const peerCabledCheck: Check = {
   after: [],
   examine: (input) => {
     const all = macs(input)
+    if (all.length === 0) return []
     if (all.length < 2)
       return [
         {
