@@ -24,6 +24,16 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Machines',
     load: () => import('./commands/config.ts'),
   },
+  selftest: {
+    summary: 'try what this machine can do, and write a redacted file to send us',
+    section: 'Project',
+    load: () => import('./commands/selftest.ts'),
+  },
+  fixtures: {
+    summary: 'turn self-test files into captures for tests',
+    section: 'Project',
+    load: () => import('./commands/fixtures.ts'),
+  },
   version: {
     summary: 'print the version of Bushel and what it runs on',
     section: 'Project',
