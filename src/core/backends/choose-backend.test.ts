@@ -277,6 +277,13 @@ test('matrixFaults() sees what JACCL would refuse', () => {
     typeof matrixFaults
   >[0]
   assert.deepEqual(matrixFaults(docs), [])
+  const hostfile = JSON.parse(toolCapture('mlx-hostfile.docs-4-node-mesh.json')) as {
+    hosts: { rdma: (typeof docs)[number] }[]
+  }
+  assert.deepEqual(
+    hostfile.hosts.map((host) => host.rdma),
+    docs,
+  )
 })
 
 test('planAddresses() keeps good addresses, replaces self-assigned and shared ones', async () => {

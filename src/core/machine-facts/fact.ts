@@ -51,10 +51,6 @@ export function chainFact<T, U>(fact: Fact<T>, convert: (value: T) => Fact<U>): 
   return fact.known ? convert(fact.value) : fact
 }
 
-export function valueOr<T, U>(fact: Fact<T>, otherwise: U): T | U {
-  return fact.known ? fact.value : otherwise
-}
-
 /** True only when the fact is known and equals `value`: unknown is never taken for a yes. */
 export function isKnown<T>(fact: Fact<T>, value: T): boolean {
   return fact.known && fact.value === value

@@ -22,17 +22,7 @@ export function numberToIpv4(value: number): string {
 /** Reads 0xfffffffc, the way ifconfig prints a netmask; null when the bits are not one run of ones. */
 export function prefixLengthOfHexMask(text: string): number | null {
   if (!/^0x[0-9a-f]{8}$/i.test(text)) return null
-  return prefixLengthOfMask(Number.parseInt(text.slice(2), 16))
-}
-
-/** Reads 255.255.255.252. */
-export function prefixLengthOfDottedMask(text: string): number | null {
-  const mask = ipv4ToNumber(text)
-  return mask === null ? null : prefixLengthOfMask(mask)
-}
-
-function prefixLengthOfMask(mask: number): number | null {
-  const bits = mask.toString(2).padStart(32, '0')
+  const bits = Number.parseInt(text.slice(2), 16).toString(2).padStart(32, '0')
   return /^1*0*$/.test(bits) ? bits.lastIndexOf('1') + 1 : null
 }
 

@@ -1,7 +1,7 @@
 // Cabling put together from captures of both ends, and from Macs scripted for the awkward cases.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { factsOf, probeAll } from '../../../test/support/captures.ts'
+import { factsOf, probeAll, toolCapture } from '../../../test/support/captures.ts'
 import {
   type ScriptedCable,
   type ScriptedMac,
@@ -201,6 +201,8 @@ test('buildTopology() keeps tunnels, downed interfaces and self-assigned address
 })
 
 test('renderDot() prints the matched pair line for line as mlx.distributed_config --dot does', async () => {
+  const printed = toolCapture('mlx-distributed_config.dot.reconstructed.txt')
+  assert.equal(renderDot(await topologyOf('matched-pair')), printed.replace('"mbp"', '"macbook"'))
   assert.equal(
     renderDot(await topologyOf('matched-pair')),
     'graph G {\n  node [shape=rectangle];\n  a [label="macbook"];\n  b [label="studio"];\n  a -- b [label="en3/en3"]\n}\n',

@@ -1,7 +1,12 @@
 // The Mac prober as a whole: matched captures, sick tools, and interfaces that move while it looks.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { capturedMachine, factsOf, proberOf } from '../../../../test/support/captures.ts'
+import {
+  capturedMachine,
+  factsOf,
+  proberOf,
+  toolCapture,
+} from '../../../../test/support/captures.ts'
 import { findContradictions } from '../../../core/machine-facts/consistency.ts'
 import { isKnown, known } from '../../../core/machine-facts/fact.ts'
 import type { MachineFacts } from '../../../core/machine-facts/machine.ts'
@@ -239,13 +244,16 @@ test('the Mac prober takes a missing preference file for "nothing is shared", no
 })
 
 test('probePaths() compares our own connection with one of the system', async () => {
+  // The error that Node gives where Local Network privacy stops it.
+  const error = toolCapture('node-error.local-network-denied.ehostunreach.txt')
+  const code = /code: '(\w+)'/.exec(error)?.[1] ?? ''
   const access: MachineAccess = {
     ...macWith({
       'route_-n_get_192.168.0.2': '   route to: 192.168.0.2\n  interface: en3\n',
       'ping_-c_1_-t_2_192.168.0.2': '1 packets transmitted, 1 packets received, 0.0% packet loss\n',
       'nc_-z_-v_-G_3_192.168.0.2_28744': '',
     }),
-    connectTcp: async () => ({ kind: 'failed', code: 'EHOSTUNREACH' }),
+    connectTcp: async () => ({ kind: 'failed', code }),
   }
   const [path] = await proberWith(access).probePaths([
     { peer: 'studio', address: '192.168.0.2', port: 28744 },

@@ -8,7 +8,7 @@ import {
 } from '../../../../test/support/claims.ts'
 import { known } from '../../../core/machine-facts/fact.ts'
 import { gpuFields, parseGpus, probeGpus } from './nvidia-prober.ts'
-import { type GpuRow, gpuNumber, gpuText, parseComputeApps, parseGpuRows } from './nvidia-smi.ts'
+import { type GpuRow, gpuNumber, gpuText, parseGpuRows } from './nvidia-smi.ts'
 
 function onlyRow(text: string, fields: readonly string[] | 'header'): GpuRow {
   const rows = parseGpuRows(text, fields)
@@ -89,19 +89,6 @@ test('parseGpuRows() reads every field of an H200', () => {
   assert.deepEqual(gpuText(row, 'pstate'), known('P0'))
 })
 
-test('parseComputeApps() reads programs and what they hold', () => {
-  assert.deepEqual(parseComputeApps(toolCapture('nvidia-smi-query-compute-apps.gb10.txt')), [
-    { pid: 3150, name: 'python3', memoryBytes: known(218 * 1024 ** 2) },
-    { pid: 6330, name: 'sglang::scheduler', memoryBytes: known(96_073 * 1024 ** 2) },
-  ])
-  const small = toolCapture('nvidia-smi-csv.small-gpu-with-compute-apps.txt')
-  assert.deepEqual(
-    parseComputeApps(small).map((one) => one.pid),
-    [1580, 1597],
-  )
-  assert.deepEqual(parseComputeApps(''), [])
-})
-
 test('probeGpus() takes a missing tool for "no such GPU", and a hang for a finding', async () => {
   assert.deepEqual(await probeGpus(async () => ({ kind: 'missing' })), known([]))
   const hung = await probeGpus(async () => ({ kind: 'timed-out', afterMs: 10_000 }))
@@ -130,8 +117,3 @@ for (const name of ['nvidia-smi-csv.rtx4090.txt', 'nvidia-smi-csv.small-gpu-with
     const parse = (text: string) => parseGpuRows(text, 'header')
     assertCutsClaimNothingNew(toolCapture(name), parse)
   })
-test('parseComputeApps() claims nothing new from a listing cut short or damaged', () => {
-  const text = toolCapture('nvidia-smi-query-compute-apps.gb10.txt')
-  assertCutsClaimNothingNew(text, parseComputeApps)
-  assertGarbageIsSurvived(text, parseComputeApps)
-})

@@ -50,27 +50,3 @@ export function gpuNumber(row: GpuRow, field: string): Fact<number> {
     ? unknown('not-understood', `the driver answers "${text.value.slice(0, 40)}" for ${field}`)
     : known(Number(match[1]))
 }
-
-export interface GpuProcess {
-  readonly pid: number
-  readonly name: string
-  readonly memoryBytes: Fact<number>
-}
-
-/** --query-compute-apps=pid,process_name,used_memory; an idle GPU prints nothing. */
-export function parseComputeApps(text: string): readonly GpuProcess[] {
-  return wholeLines(text).flatMap((line) => {
-    const match = /^(\d+), (.+), (\d+|\[N\/A\])(?: MiB)?$/.exec(line.trim())
-    if (match === null) return []
-    const memory = match[3] ?? ''
-    return [
-      {
-        pid: Number(match[1]),
-        name: match[2] ?? '',
-        memoryBytes: /^\d+$/.test(memory)
-          ? known(Number(memory) * 1024 * 1024)
-          : unknown('not-printed', `the driver answers "${memory}" for used_memory`),
-      },
-    ]
-  })
-}
