@@ -34,6 +34,25 @@ test('diagnose() tells what waits for what', async () => {
   assert.equal(devices?.evidence, 'waits for check 3 (RDMA is switched on)')
 })
 
+test('diagnose() lets stand what is right although its cause is not', async () => {
+  const diagnosis = await withSickness({ studio: { rdma_ctl_status: 'disabled\n' } })
+  const devices = diagnosis.findings.find(
+    (one) => one.number === 4 && one.machines.includes('studio'),
+  )
+  assert.equal(devices?.level, 'pass')
+})
+
+test('diagnose() does not take a listing that breaks off for a missing address', async () => {
+  const cut = (text: string): string => text.slice(0, text.indexOf('\t\t\tGID[  1]'))
+  const lastDevice = (text: string): string => {
+    const blocks = text.split(/(?=hca_id:)/)
+    const active = blocks.findIndex((block) => block.includes('PORT_ACTIVE'))
+    return [...blocks.filter((_, index) => index !== active), cut(blocks[active] ?? '')].join('')
+  }
+  const diagnosis = await withSickness({ studio: { 'ibv_devinfo_-v': lastDevice } })
+  assert.deepEqual(troubles(diagnosis), ['12 studio unknown'])
+})
+
 test('diagnose() keeps a fault on one cable from hiding one on another', async () => {
   const cables = [{ ends: ['studio:3', 'book:2'] }, { ends: ['studio:4', 'book:3'] }] as const
   const diagnosis = await withSickness(

@@ -134,7 +134,6 @@ function addressesInOneSubnet(
     for (const theirs of b.ipv4)
       if (
         usable(mine.address) &&
-        mine.prefixLength < 32 &&
         mine.address !== theirs.address &&
         subnetOf(mine) === subnetOf(theirs)
       )

@@ -185,6 +185,13 @@ test('buildTopology() does not take what it could not see for RDMA', async () =>
   assert.deepEqual(topology.links[0]?.rdma?.doubts, ['ben: ibv_devices did not answer within 5 s'])
 })
 
+test('buildTopology() believes in RDMA when the state of a port is not printed but the peer sees it offered', async () => {
+  const topology = await scripted(three.slice(0, 2), [{ ends: ['anna:1', 'ben:1'] }], {
+    ben: { 'ibv_devinfo_-v': { kind: 'missing' } },
+  })
+  assert.equal(topology.links[0]?.class, 'rdma')
+})
+
 test('buildTopology() marks a cable that only one end reports', async () => {
   const unplugged = (text: string): string =>
     text.replaceAll(/"_items": \[[\s\S]*?\n {6}\],\n/g, '')

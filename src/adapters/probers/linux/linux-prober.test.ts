@@ -92,6 +92,14 @@ test('probeGroupLimits() reads version 1, where a huge number means no limit', a
   })
 })
 
+test('probeGroupLimits() knows that no limit is set anywhere', async () => {
+  const access = accessWith({
+    '/proc/self/cgroup': '4:memory:/\n',
+    '/sys/fs/cgroup/memory/memory.limit_in_bytes': '9223372036854771712\n',
+  })
+  assert.deepEqual(await probeGroupLimits(access), { memoryBytes: known(null), cpus: known(null) })
+})
+
 test('probeGroupLimits() says that it could not look when /proc is not there', async () => {
   const limits = await probeGroupLimits(accessWith({}))
   assert.ok(!limits.memoryBytes.known)
