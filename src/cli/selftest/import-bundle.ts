@@ -2,13 +2,13 @@
 import { access as canAccess, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeCaptureFolder } from '../../adapters/probers/access/capture-folder.ts'
+import { recordingOfBundle } from '../../adapters/selftest/bundle-recording.ts'
 import {
   type MeasuredRow,
   type SelftestBundle,
   selftestBundle,
 } from '../../wire/selftest-bundle.ts'
 import { UserError } from '../command.ts'
-import { recordingOfBundle } from './bundle-recording.ts'
 
 /** A bundle of ten machines with every listing stays far below this. */
 const bundleBytesMax = 32 * 1024 * 1024

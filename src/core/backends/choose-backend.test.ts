@@ -56,7 +56,7 @@ test('chooseBackend() gives the matched pair JACCL once the rest of its tools ha
 test('chooseBackend() takes ring for the matched pair as captured: what was not seen does not count', async () => {
   const choice = choose(await probeAll(await readCaptureFolders(captureFolder('matched-pair'))))
   assert.ok(choice.kind === 'ring')
-  assert.match(choice.why, /^TCP ring over rdma; not JACCL: /)
+  assert.match(choice.why, /^TCP ring over thunderbolt-ip; not JACCL: /)
   assert.match(choice.why, /macbook: the captures hold no output of rdma_ctl/)
   assert.deepEqual(choice.order, ['macbook', 'studio'])
   assert.deepEqual(choice.addresses, [['192.168.0.1'], ['192.168.0.2']])

@@ -2,7 +2,7 @@
 // always with the reason. Pure, so that the planner, the doctor and a person reading it get one answer.
 import type { MachineFacts } from '../machine-facts/machine.ts'
 import type { Cable } from '../topology/cables.ts'
-import type { Link, LinkClass } from '../topology/links.ts'
+import type { Link } from '../topology/links.ts'
 import { findRing, isMesh, missingPairs, ringWidth } from '../topology/shapes.ts'
 import { type Topology, buildTopology, countLinks } from '../topology/topology.ts'
 import { bestCoordinator, meetingPoint } from './coordinator.ts'
@@ -17,7 +17,7 @@ import {
 } from './jaccl-checks.ts'
 import { jacclLimits } from './limits.ts'
 import type { Rendezvous } from './rank-environment.ts'
-import { findTcpRing } from './tcp-ring.ts'
+import { type TcpRing, findTcpRing } from './tcp-ring.ts'
 
 export interface BackendRequest {
   /** The machines of the world, one rank each. */
@@ -46,7 +46,7 @@ export type BackendChoice =
       readonly order: readonly string[]
       /** Listening addresses by rank, without ports. */
       readonly addresses: readonly (readonly string[])[]
-      readonly over: LinkClass
+      readonly over: TcpRing['over']
       readonly checks: readonly JacclCheck[]
       readonly why: string
     }

@@ -8,8 +8,8 @@ export interface TcpRing {
   readonly order: readonly string[]
   /** By rank: where it accepts the rank before it. The same number of addresses for each. */
   readonly addresses: readonly (readonly string[])[]
-  /** The slowest class of link that the ring uses. */
-  readonly over: LinkClass
+  /** The slowest class of link that the ring uses; TCP has no use for RDMA on a cable. */
+  readonly over: Exclude<LinkClass, 'rdma'>
 }
 
 /** Wider and wider choices: a ring on Thunderbolt alone is worth more than one with a Wi-Fi hop. */
@@ -57,9 +57,7 @@ function linksOfPair(
 const addressOf = (link: Link, machine: string): string =>
   link.ends.find((end) => end.machine === machine)?.address ?? ''
 
-function slowest(classes: readonly LinkClass[]): LinkClass {
-  return classes.reduce<LinkClass>(
-    (slow, one) => (speedOrder.indexOf(one) > speedOrder.indexOf(slow) ? one : slow),
-    'rdma',
-  )
+function slowest(classes: readonly LinkClass[]): TcpRing['over'] {
+  if (classes.includes('wifi')) return 'wifi'
+  return classes.includes('ethernet') ? 'ethernet' : 'thunderbolt-ip'
 }

@@ -37,6 +37,7 @@ export interface Stranger {
   readonly receptacle: Fact<number>
   readonly peerName: string
   readonly peerModel: Fact<string>
+  readonly rdmaOffered: Fact<boolean>
   readonly via: readonly string[]
   /** Without the peer's identity it may well be one of ours. */
   readonly identityKnown: boolean
@@ -70,6 +71,7 @@ export function findCabling(machines: readonly MachineFacts[]): Cabling {
           receptacle: at.port.receptacle,
           peerName: peer.name,
           peerModel: peer.model,
+          rdmaOffered: peer.rdmaOffered,
           via: peer.via,
           identityKnown: peer.domainUuid.known,
         })

@@ -1,6 +1,9 @@
 // Cabling put together from captures of both ends, and from Macs scripted for the awkward cases.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { emptyRecording, replay } from '../../adapters/probers/access/recording.ts'
+import type { LinkSettings } from '../../adapters/probers/linux/links.ts'
+import { createLinuxProber } from '../../adapters/probers/linux/linux-prober.ts'
 import { factsOf, probeAll, toolCapture } from '../../../test/support/captures.ts'
 import {
   type ScriptedCable,
@@ -199,6 +202,49 @@ test('buildTopology() marks a cable that only one end reports', async () => {
     ben: { 'system_profiler_SPThunderboltDataType_-json': unplugged },
   })
   assert.deepEqual(topology.cables[0]?.seenFrom, ['anna'])
+})
+
+test('buildTopology() takes the class of a Linux link from the config, and leaves virtual networks out', async () => {
+  const machine = (name: string, last: number, linkSettings: LinkSettings) =>
+    createLinuxProber({
+      name,
+      nowMs: () => 0,
+      self: null,
+      runtimePython: null,
+      linkSettings,
+      access: replay({
+        ...emptyRecording(),
+        folders: new Map([['/sys/class/net', ['docker0', 'tb0']]]),
+        files: new Map([
+          ['/sys/class/net/tb0/type', { kind: 'text', text: '1\n' }],
+          ['/sys/class/net/docker0/type', { kind: 'text', text: '1\n' }],
+        ]),
+        addresses: [
+          {
+            interface: 'tb0',
+            family: 'ipv4',
+            address: `10.77.1.${last}`,
+            prefixLength: 24,
+            hardwareAddress: '',
+          },
+          {
+            interface: 'docker0',
+            family: 'ipv4',
+            address: `172.17.0.${last}`,
+            prefixLength: 16,
+            hardwareAddress: '',
+          },
+        ],
+      }),
+    }).probeMachine()
+  const settings: LinkSettings = { tb0: { kind: 'thunderbolt', speedMbps: 20_000 } }
+  const facts = [await machine('box', 1, settings), await machine('bax', 2, settings)]
+  assert.deepEqual(
+    buildTopology(facts).links.map((link) => [link.class, link.gbps, link.proof]),
+    [['thunderbolt-ip', known(20), 'same-subnet']],
+  )
+  const plain = [await machine('box', 1, {}), await machine('bax', 2, {})]
+  assert.deepEqual(buildTopology(plain).links, [])
 })
 
 test('buildTopology() keeps tunnels, downed interfaces and self-assigned addresses out of the networks', async () => {

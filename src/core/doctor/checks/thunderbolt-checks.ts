@@ -1,6 +1,7 @@
 // Checks 2, 5, 6, 7 and 8: ports, cables and what is seen at their other ends.
 import type { MachineFacts } from '../../machine-facts/machine.ts'
 import { thunderboltGeneration } from '../../machine-facts/thunderbolt.ts'
+import type { Stranger } from '../../topology/cables.ts'
 import { freePorts } from '../../topology/topology.ts'
 import {
   type Check,
@@ -154,9 +155,7 @@ export const peerRdmaCheck: Check = {
             })
           : { ...cannotTell(other.machine, end.rdmaOffered.why), cable },
       ),
-    ...input.topology.strangers
-      .filter((stranger) => stranger.via.length === 0)
-      .flatMap((stranger) => strangerFinding(input, stranger.machine)),
+    ...input.topology.strangers.flatMap(strangerFinding),
   ],
 }
 
@@ -180,26 +179,17 @@ function offeredFinding(at: {
 }
 
 /** A Mac that is not among ours can still be seen to have RDMA on or off. */
-function strangerFinding(input: DoctorInput, machine: string): readonly Observation[] {
-  const facts = input.machines.find((one) => one.name === machine)
-  const known = new Set(
-    input.topology.cables.flatMap((cable) => cable.ends.map((end) => end.machine)),
-  )
-  if (facts?.thunderbolt.known !== true || known.has(machine)) return []
-  return facts.thunderbolt.value.flatMap((port) =>
-    port.peers.flatMap((peer) => {
-      if (peer.via.length > 0 || !peer.rdmaOffered.known) return []
-      const number = port.receptacle.known ? ` at port ${port.receptacle.value}` : ''
-      return [
-        offeredFinding({
-          machines: [machine],
-          seenFrom: machine,
-          offered: peer.rdmaOffered.value,
-          name: `the ${peer.name}${number}`,
-        }),
-      ]
+function strangerFinding(stranger: Stranger): readonly Observation[] {
+  if (stranger.via.length > 0 || !stranger.rdmaOffered.known) return []
+  const port = stranger.receptacle.known ? ` at port ${stranger.receptacle.value}` : ''
+  return [
+    offeredFinding({
+      machines: [stranger.machine],
+      seenFrom: stranger.machine,
+      offered: stranger.rdmaOffered.value,
+      name: `the ${stranger.peerName}${port}`,
     }),
-  )
+  ]
 }
 
 export const linkSpeedCheck: Check = {

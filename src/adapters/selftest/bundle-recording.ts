@@ -1,5 +1,5 @@
 // A machine of a bundle as a recording that a prober can be run on.
-import { type Recording, captureName } from '../../adapters/probers/access/recording.ts'
+import { type Recording, captureName } from '../probers/access/recording.ts'
 import type { CommandOutcome } from '../../ports/machine-access.ts'
 import type { BundleMachine } from '../../wire/selftest-bundle.ts'
 
