@@ -14,7 +14,11 @@ const mlxLaunch = join(dirname(runtimePython), 'mlx.launch')
 const support = join(import.meta.dirname, '..', '..', '..', 'test', 'support')
 
 /** A network of its own, where the addresses of the captured Macs can be given to the loopback device. */
-function inOwnNetwork(addresses: readonly string[], command: readonly string[]) {
+function inOwnNetwork(
+  addresses: readonly string[],
+  command: readonly string[],
+  scratch: string = tmpdir(),
+) {
   const script = [
     'ip link set lo up',
     ...addresses.map((one) => `ip addr add ${one}/32 dev lo`),
@@ -27,6 +31,7 @@ function inOwnNetwork(addresses: readonly string[], command: readonly string[]) 
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: 60_000,
+      env: { ...process.env, TMPDIR: scratch },
     },
   )
 }
@@ -69,6 +74,8 @@ test(
       const done = inOwnNetwork(
         ['192.168.0.1', '192.168.0.2'],
         [mlxLaunch, '--hostfile', hostfile, '--python', runtimePython, join(support, 'all_sum.py')],
+        // mlx.launch leaves temporary files behind.
+        dirname(hostfile),
       )
       assert.equal(done.status, 0, done.stderr)
       assert.deepEqual(done.stdout.trim().split('\n').toSorted(), [
@@ -97,6 +104,7 @@ test(
             encoding: 'utf8',
             stdio: ['ignore', 'pipe', 'pipe'],
             timeout: 60_000,
+            env: { ...process.env, TMPDIR: dirname(hostfile) },
           },
         )
         assert.equal(done.status, 0, done.stderr)
