@@ -89,6 +89,31 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Cluster',
     load: () => import('./commands/leave.ts'),
   },
+  topology: {
+    summary: 'show who is cabled to whom, and which shapes that allows',
+    section: 'Machines',
+    load: () => import('./commands/topology.ts'),
+  },
+  doctor: {
+    summary: 'say what is wrong with machines and cables, and the next step',
+    section: 'Machines',
+    load: () => import('./commands/doctor.ts'),
+  },
+  config: {
+    summary: "write hostfiles for MLX's own tools from what the machines say",
+    section: 'Machines',
+    load: () => import('./commands/config.ts'),
+  },
+  kb: {
+    summary: 'ask the knowledge base about distributed computing on Macs',
+    section: 'Knowledge',
+    load: () => import('./commands/kb.ts'),
+  },
+  mcp: {
+    summary: 'serve the knowledge base and the cluster to agents (MCP)',
+    section: 'Knowledge',
+    load: () => import('./commands/mcp.ts'),
+  },
   test: {
     summary: 'run every check and test of Bushel itself',
     section: 'Project',
@@ -109,19 +134,19 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Project',
     load: () => import('./commands/completion.ts'),
   },
-  kb: {
-    summary: 'ask the knowledge base about distributed computing on Macs',
-    section: 'Knowledge',
-    load: () => import('./commands/kb.ts'),
-  },
-  mcp: {
-    summary: 'serve the knowledge base and the cluster to agents (MCP)',
-    section: 'Knowledge',
-    load: () => import('./commands/mcp.ts'),
-  },
   version: {
     summary: 'print the version of Bushel and what it runs on',
     section: 'Project',
     load: () => import('./commands/version.ts'),
+  },
+  selftest: {
+    summary: 'try what this machine can do, and write a redacted file to send us',
+    section: 'Project',
+    load: () => import('./commands/selftest.ts'),
+  },
+  fixtures: {
+    summary: 'turn self-test files into captures for tests',
+    section: 'Project',
+    load: () => import('./commands/fixtures.ts'),
   },
 }
