@@ -27,7 +27,7 @@ export interface Settings {
   readonly peers: readonly string[]
   readonly discovery: boolean
   readonly allowLaunch: boolean
-  readonly linkKinds: Readonly<Record<string, 'thunderbolt' | 'ethernet' | 'wifi'>>
+  readonly links: NonNullable<ConfigFile['links']>
 }
 
 export interface SettingFlags {
@@ -72,7 +72,7 @@ export function loadSettings(flags: SettingFlags, env: Env): Settings {
     peers: flags.peer ?? env['BUSHEL_PEERS']?.split(',').filter(Boolean) ?? file.peers ?? [],
     discovery: (first('DISCOVERY', flags.discovery) ?? file.discovery ?? 'on') !== 'off',
     allowLaunch: file.allow_launch ?? false,
-    linkKinds: file.links ?? {},
+    links: file.links ?? {},
   }
 }
 

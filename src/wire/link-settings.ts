@@ -8,6 +8,3 @@ export const linkSettings = z.record(
     gbps: z.number().positive().optional(),
   }),
 )
-
-/** Other parts of the config are other people's business. */
-export const configWithLinks = z.looseObject({ links: linkSettings.optional() })

@@ -14,7 +14,7 @@ import {
   localFixes,
   undoChanges,
 } from '../machines/fixer.ts'
-import { bushelHome } from '../machines/local-prober.ts'
+import { homeDir } from '../settings.ts'
 
 interface Options extends FactsOptions {
   readonly all?: boolean
@@ -80,7 +80,7 @@ function reportChanges(context: CliContext, options: Options, report: FixReport)
 function createFixer(context: CliContext, options: Options): FixerComponents {
   return {
     runCommand: createRunCommand(context.env),
-    journal: createDoctorJournal(join(bushelHome(context.env), 'doctor', 'changes.json')),
+    journal: createDoctorJournal(join(homeDir(context.env), 'doctor', 'changes.json')),
     nowMs: () => Date.now(),
     isRoot: process.getuid?.() === 0,
     say: (text) => context.out.note(text),

@@ -1,8 +1,7 @@
 // The prober of the machine that this command runs on.
-import { existsSync, readFileSync } from 'node:fs'
-import { homedir, hostname } from 'node:os'
+import { existsSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { parse as parseToml } from 'smol-toml'
 import { createRealAccess } from '../../adapters/probers/access/real-access.ts'
 import type { LinkSettings } from '../../adapters/probers/linux/links.ts'
 import { createLinuxProber } from '../../adapters/probers/linux/linux-prober.ts'
@@ -10,12 +9,8 @@ import { createMacProber } from '../../adapters/probers/mac/mac-prober.ts'
 import type { Platform } from '../../core/machine-facts/machine.ts'
 import type { MachineAccess } from '../../ports/machine-access.ts'
 import type { Prober } from '../../ports/prober.ts'
-import { configWithLinks } from '../../wire/link-settings.ts'
 import { type CliContext, UserError } from '../command.ts'
-
-export function bushelHome(env: CliContext['env']): string {
-  return env['BUSHEL_HOME'] ?? join(homedir(), '.bushel')
-}
+import { loadSettings } from '../settings.ts'
 
 export function localPlatform(): Platform {
   if (process.platform === 'darwin') return 'macos'
@@ -49,24 +44,9 @@ export function createLocalProber(
     : createLinuxProber({ ...components, linkSettings: readLinkSettings(context.env) })
 }
 
-export function readLinkSettings(env: CliContext['env']): LinkSettings {
-  const path = join(bushelHome(env), 'config.toml')
-  if (!existsSync(path)) return {}
-  let config: unknown
-  try {
-    config = parseToml(readFileSync(path, 'utf8'))
-  } catch (error) {
-    throw new UserError(`Cannot read "${path}": ${(error as Error).message}`)
-  }
-  const parsed = configWithLinks.safeParse(config)
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
-    throw new UserError(
-      `Cannot read "${path}": ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`,
-    )
-  }
+function readLinkSettings(env: CliContext['env']): LinkSettings {
   return Object.fromEntries(
-    Object.entries(parsed.data.links ?? {}).map(([name, { kind, gbps }]) => [
+    Object.entries(loadSettings({}, env).links).map(([name, { kind, gbps }]) => [
       name,
       gbps === undefined ? { kind } : { kind, speedMbps: gbps * 1000 },
     ]),
