@@ -8,9 +8,11 @@ import type { PeerNetwork, PeerNetworkEvents } from '../../ports/peer-network.ts
 import { parseClusterMessage, parseHeartbeat } from '../../wire/cluster-messages.ts'
 import { type GenerationMessage, generationMessage } from '../../wire/generation-messages.ts'
 import { type Hello, controlFrame, peerProtocol } from '../../wire/peer-frames.ts'
-import { AddressBook, type DialTarget } from './address-book.ts'
+import type { AddressBook, DialTarget } from './address-book.ts'
+import { plainAddress, sameHost, withZone } from './addresses.ts'
 import type { PeerConnection } from './connection.ts'
-import { type LinkAddress, linkAddresses, localAddressFor } from './interfaces.ts'
+import { Dialer } from './dialer.ts'
+import type { LinkAddress } from './interfaces.ts'
 import { type LinkFigures, LinkMeter } from './link-meter.ts'
 import type { PeerTransport } from './transport.ts'
 
@@ -26,8 +28,7 @@ export interface TlsNetworkOptions {
   readonly clock: Clock
   readonly transport: PeerTransport
   readonly standingOf: (machine: MachineId) => Standing
-  /** Connections for other purposes than control: joins and bulk. */
-  readonly onOther: (connection: PeerConnection, hello: Hello) => void
+  /** Frames on connections for other purposes than control: joins and bulk. */
   readonly onFrameOther: (connection: PeerConnection, frame: unknown) => void
   /** What proves to a removed machine that it was removed: the cluster's own word, not ours. */
   readonly evidenceFor: (machine: MachineId) => ClusterMessage
@@ -58,13 +59,11 @@ export interface LinkStatus extends LinkFigures {
 }
 
 const dialEveryMs = 250
-const dialMsMax = 2500
 
 export class TlsNetwork implements PeerNetwork {
   readonly #options: TlsNetworkOptions
-  readonly book = new AddressBook()
+  readonly dialer: Dialer
   readonly #links = new Map<MachineId, Map<string, Link>>()
-  readonly #dialing = new Set<string>()
   /** Refusals are told once, not at every try. */
   readonly #toldRefusals = new Map<string, string>()
   #events: PeerNetworkEvents | null = null
@@ -72,6 +71,16 @@ export class TlsNetwork implements PeerNetwork {
 
   constructor(options: TlsNetworkOptions) {
     this.#options = options
+    this.dialer = new Dialer({
+      ...options,
+      events: this.connectionEvents(),
+      isCovered: (target, local) => this.#isCovered(target, local),
+      connected: (connection) => connection.send(this.hello('control', connection.localLink)),
+    })
+  }
+
+  get book(): AddressBook {
+    return this.dialer.book
   }
 
   listen(events: PeerNetworkEvents): void {
@@ -81,7 +90,7 @@ export class TlsNetwork implements PeerNetwork {
   async start(): Promise<void> {
     const { transport, port, clock } = this.#options
     await transport.listen({ port }, this.connectionEvents())
-    this.#timer = clock.every(dialEveryMs, () => this.#dialDue())
+    this.#timer = clock.every(dialEveryMs, () => this.dialer.dialDue())
   }
 
   stop(): void {
@@ -135,14 +144,30 @@ export class TlsNetwork implements PeerNetwork {
     return best !== null
   }
 
+  /** Where to dial for another connection over the same link; the best link when none is named. */
+  routeTo(
+    to: MachineId,
+    link?: string,
+  ): { host: string; port: number; localAddress: string } | null {
+    const found = link === undefined ? this.#best(to) : this.#links.get(to)?.get(link)
+    const port = found?.connection.hello?.port
+    if (found == null || port === undefined) return null
+    const localAddress = plainAddress(found.connection.socket.localAddress)
+    return {
+      host: remoteHost(found.connection),
+      port,
+      localAddress: withZone(localAddress, found.connection.localLink),
+    }
+  }
+
   links(): readonly LinkStatus[] {
     const nowMs = this.#options.clock.nowMs()
     return [...this.#links].flatMap(([peer, links]) =>
       [...links].map(([link, { connection, meter, heardMs }]) => ({
         peer,
         link,
-        localAddress: connection.socket.localAddress ?? '',
-        remoteAddress: connection.socket.remoteAddress ?? '',
+        localAddress: plainAddress(connection.socket.localAddress),
+        remoteAddress: plainAddress(connection.socket.remoteAddress),
         heardAgoMs: nowMs - heardMs,
         ...meter.figures(),
       })),
@@ -158,65 +183,21 @@ export class TlsNetwork implements PeerNetwork {
     }
   }
 
-  /** Tries an address now; resolves with who answered, for commands that must know. */
-  #dialDue(): void {
-    const { clock, self } = this.#options
-    const nowMs = clock.nowMs()
-    const mine = linkAddresses()
-    for (const target of this.book.due(nowMs)) {
-      if (target.peer === self) continue
-      if (target.peer !== null && this.#options.standingOf(target.peer) !== 'trusted') continue
-      const key = `${target.host}|${target.port}`
-      if (this.#dialing.has(key) || this.#isCovered(target, mine)) continue
-      this.#dialing.add(key)
-      void this.#dial(target, mine).finally(() => this.#dialing.delete(key))
-    }
-  }
-
   /** There is already a living connection over the link this address lies on. */
-  #isCovered(target: DialTarget, mine: readonly LinkAddress[]): boolean {
+  #isCovered(target: DialTarget, local: LinkAddress | null): boolean {
+    const all = target.peer === null ? [...this.#links.values()] : [this.#links.get(target.peer)]
+    const links = all.flatMap((map) => [...(map?.values() ?? [])])
     if (target.peer === null) {
-      return [...this.#links.values()].some((links) =>
-        [...links.values()].some(({ connection }) =>
-          sameHost(connection.socket.remoteAddress, target.host),
-        ),
-      )
+      return links.some(({ connection }) => sameHost(connection.socket.remoteAddress, target.host))
     }
-    const local = localAddressFor(target.host, mine)
-    const links = this.#links.get(target.peer)
-    if (links === undefined) return false
-    return [...links.values()].some(
-      (link) => local === null || link.connection.localLink === local.link,
-    )
-  }
-
-  async #dial(target: DialTarget, mine: readonly LinkAddress[]): Promise<void> {
-    const { transport, clock } = this.#options
-    const local = localAddressFor(target.host, mine)
-    const zone = local?.isLinkLocal === true ? `%${local.link}` : ''
-    try {
-      const connection = await transport.dial(
-        {
-          host: target.host,
-          port: target.port,
-          timeoutMs: dialMsMax,
-          ...(local === null ? {} : { localAddress: `${local.address}${zone}` }),
-          ...(target.peer === null ? {} : { expect: target.peer }),
-        },
-        this.connectionEvents(),
-      )
-      this.book.succeeded(target)
-      this.book.postpone(target, clock.nowMs() + 1000)
-      connection.send(this.hello('control', connection.localLink))
-    } catch {
-      this.book.failed(target, clock.nowMs())
-    }
+    return links.some(({ connection }) => local === null || connection.localLink === local.link)
   }
 
   #greeted(connection: PeerConnection, hello: Hello): void {
     if (!connection.dialed) connection.send(this.hello(hello.purpose, connection.localLink))
-    if (hello.purpose !== 'control') {
-      this.#options.onOther(connection, hello)
+    if (hello.purpose === 'join') return
+    if (hello.purpose === 'bulk') {
+      this.#greetBulk(connection)
       return
     }
     const { peer } = connection
@@ -232,6 +213,12 @@ export class TlsNetwork implements PeerNetwork {
     }
     connection.trust()
     this.#adopt(connection, hello)
+  }
+
+  #greetBulk(connection: PeerConnection): void {
+    const standing = this.#options.standingOf(connection.peer)
+    if (standing === 'trusted') connection.trust()
+    else this.#refuseStanding(connection, standing)
   }
 
   #greetSelf(connection: PeerConnection, hello: Hello): void {
@@ -291,7 +278,7 @@ export class TlsNetwork implements PeerNetwork {
     links.set(connection.link, link)
     this.#links.set(peer, links)
     existing?.connection.close('replaced by a newer connection')
-    this.book.add({ host: zoned(connection), port: hello.port, peer }, nowMs)
+    this.book.add({ host: remoteHost(connection), port: hello.port, peer }, nowMs)
   }
 
   /** An older life that speaks while a newer one is being heard can only be a copy of the key. */
@@ -375,13 +362,6 @@ export class TlsNetwork implements PeerNetwork {
   }
 }
 
-function sameHost(a: string | undefined, b: string): boolean {
-  return a !== undefined && a.replace(/^::ffff:/i, '') === b.replace(/^::ffff:/i, '')
-}
-
-/** A link-local address means nothing without its interface. */
-function zoned(connection: PeerConnection): string {
-  const address = (connection.socket.remoteAddress ?? '').replace(/^::ffff:/i, '')
-  const needsZone = address.toLowerCase().startsWith('fe80:') && !address.includes('%')
-  return needsZone ? `${address}%${connection.localLink}` : address
+function remoteHost(connection: PeerConnection): string {
+  return withZone(plainAddress(connection.socket.remoteAddress), connection.localLink)
 }

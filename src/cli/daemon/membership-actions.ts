@@ -5,6 +5,7 @@ import type { Registers } from '../../core/cluster/registers.ts'
 import type { MachineId } from '../../core/ids.ts'
 import type { MembershipActions } from '../../gateway/cluster/membership-routes.ts'
 import type { JoinOutcome } from '../../adapters/peers/admission.ts'
+import { measureRate } from '../../adapters/peers/bulk-probe.ts'
 import { registerEntrySchema } from '../../wire/journal-file.ts'
 import type { Machine } from '../../runtime/machine.ts'
 import type { Peers } from './peers.ts'
@@ -52,6 +53,18 @@ export function membershipActions(parts: Parts): MembershipActions {
         .nearby()
         .map(({ machine: id, name, version, host, link }) => ({ id, name, version, host, link })),
     links: () => peers.network.links(),
+    async measureLinks(milliseconds) {
+      const measured: object[] = []
+      // One after the other: links that share a controller would steal from each other.
+      for (const status of peers.network.links()) {
+        const { peer, link } = status
+        const rate = await measureRate(peers.bulk, { machine: peer, link, milliseconds }).catch(
+          (error: unknown) => ({ error: error instanceof Error ? error.message : String(error) }),
+        )
+        measured.push({ ...status, ...rate })
+      }
+      return measured
+    },
     async remove(name) {
       const found = [...roster(machine.state.registers).values()].find(
         (entry) =>

@@ -5,6 +5,8 @@ import type { Identity } from '../../adapters/identity.ts'
 import { cryptoEntropy } from '../../adapters/crypto-entropy.ts'
 import { MdnsDiscovery } from '../../adapters/discovery/mdns.ts'
 import { Admissions, type Newcomer } from '../../adapters/peers/admission.ts'
+import { Bulk } from '../../adapters/peers/bulk.ts'
+import { bulkSource } from '../../adapters/peers/bulk-probe.ts'
 import { linkAddresses } from '../../adapters/peers/interfaces.ts'
 import { Invitations } from '../../adapters/peers/invitations.ts'
 import { type Standing, TlsNetwork } from '../../adapters/peers/network.ts'
@@ -41,6 +43,7 @@ const addressesSaveEveryMs = 10_000
 export class Peers {
   readonly network: TlsNetwork
   readonly admissions: Admissions
+  readonly bulk: Bulk
   readonly invitations: Invitations
   readonly #parts: PeersParts
   readonly #discovery: MdnsDiscovery | null
@@ -61,12 +64,10 @@ export class Peers {
       clock: systemClock,
       transport,
       standingOf: (id) => this.#standingOf(id),
-      onOther: (connection, hello) => {
-        if (hello.purpose === 'bulk')
-          connection.refuse('unsupported', 'bulk connections are not served yet')
-      },
       onFrameOther: (connection, frame) => {
-        if (connection.hello?.purpose === 'join') this.admissions.take(connection, frame)
+        const purpose = connection.hello?.purpose
+        if (purpose === 'join') this.admissions.take(connection, frame)
+        else if (purpose === 'bulk') this.bulk.take(connection, frame)
       },
       evidenceFor: (id) => {
         const all = [...parts.machine().state.registers]
@@ -84,6 +85,8 @@ export class Peers {
         }),
       note: (level, text, about) => notes.note(level, text, about),
     })
+    this.bulk = new Bulk({ network: () => this.network, transport })
+    this.bulk.provide(bulkSource)
     this.admissions = new Admissions({
       network: () => this.network,
       transport,

@@ -19,6 +19,8 @@ export interface MembershipActions {
   asking(): readonly (object & { name: string; words: string })[]
   nearby(): readonly object[]
   links(): readonly object[]
+  /** Sends over each link for a while and counts what arrives. */
+  measureLinks(milliseconds: number): Promise<readonly object[]>
   remove(name: string): Outcome<Named>
   leave(): Outcome<Named>
 }
@@ -28,6 +30,11 @@ const named = z.object({ name: z.string().min(1).max(128) })
 export function addMembershipRoutes(app: GatewayApp, actions: MembershipActions): void {
   app.get('/cluster/nearby', (c) => c.json({ nearby: actions.nearby(), asking: actions.asking() }))
   app.get('/cluster/links', (c) => c.json(actions.links()))
+  app.post('/cluster/links/measure', async (c) => {
+    const body = z.object({ milliseconds: z.number().min(100).max(10_000).default(1000) })
+    const { milliseconds } = parseBody(body, await readJson(c.env.incoming))
+    return c.json(await actions.measureLinks(milliseconds))
+  })
   app.post('/cluster/invite', async (c) => {
     const uses = z.object({ uses: z.number().int().min(1).max(100).default(1) })
     return c.json(await actions.invite(parseBody(uses, await readJson(c.env.incoming)).uses))
