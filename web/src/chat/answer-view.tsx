@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react'
 import { Markdown } from '../markdown/markdown.tsx'
 import { CopyButton } from '../shell/copy-button.tsx'
-import { IconButton } from '../shell/icons.tsx'
+import { Icon, IconButton } from '../shell/icons.tsx'
 import { type Answer, isRunning } from './answer.ts'
 import { FailureCard } from './failure-card.tsx'
 import { figuresOf, formatDuration, formatRate, formatTokens, reasoningMs } from './figures.ts'
@@ -45,7 +45,9 @@ function Reasoning({ answer }: { answer: Answer }): ReactNode {
   const words = ms === null ? 'Thinking …' : `Thought for ${formatDuration(ms)}`
   return (
     <details className="reasoning">
-      <summary>{words}</summary>
+      <summary>
+        <Icon name="chevron" /> {words}
+      </summary>
       <Markdown text={answer.reasoning} />
     </details>
   )
@@ -70,10 +72,14 @@ function FiguresLine({ answer }: { answer: Answer }): ReactNode {
       <span title="From sending the question to the first piece of the answer, measured in this page.">
         {formatDuration(firstTokenMs)} to first token{answer.includesLoad ? ', with loading' : ''}
       </span>
-      <span title={tokens.isLowerBound ? seen : 'As the server counted them.'}>
-        {formatTokens(tokens)}
-      </span>
-      <span className="figures-model">{answer.model}</span>
+      {!isRunning(answer) && (
+        <>
+          <span title={tokens.isLowerBound ? seen : 'As the server counted them.'}>
+            {formatTokens(tokens)}
+          </span>
+          <span>{answer.model}</span>
+        </>
+      )}
     </p>
   )
 }

@@ -24,7 +24,9 @@ export function ChatPage({ openMenu }: { openMenu: () => void }): ReactNode {
   useEffect(() => {
     if (!isBusy) return undefined
     const onKey = (event: KeyboardEvent): void => {
-      if (event.key === 'Escape' && !event.defaultPrevented) chats.stop()
+      // A dialog or the menu takes the key first.
+      const isTaken = document.querySelector("dialog[open], [data-menu='open']") !== null
+      if (event.key === 'Escape' && !event.defaultPrevented && !isTaken) chats.stop()
     }
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)
@@ -40,6 +42,7 @@ export function ChatPage({ openMenu }: { openMenu: () => void }): ReactNode {
       <header className="topbar">
         <button
           type="button"
+          id="menu-button"
           className="icon-button narrow"
           aria-label="Open the menu"
           onClick={openMenu}

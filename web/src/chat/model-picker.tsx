@@ -12,7 +12,7 @@ export function ModelPicker(props: {
   onChoose: (id: string) => void
 }): ReactNode {
   const { models, chosen } = props
-  const { view, modelsFailure } = useStore(useServices().cluster)
+  const { view, viewFailure, modelsFailure } = useStore(useServices().cluster)
   const groups = useMemo(() => groupsOf(models ?? []), [models])
   if (models === null || chosen === null) {
     const failed = modelsFailure === null ? null : explainFailure(modelsFailure).title
@@ -22,7 +22,8 @@ export function ModelPicker(props: {
       </p>
     )
   }
-  const state = view === null ? null : modelState(view, chosen)
+  // What was heard before the server fell silent is for the status area, which tells its age.
+  const state = view === null || viewFailure !== null ? null : modelState(view, chosen)
   return (
     <label className="model-picker">
       <span className="unseen">Model</span>

@@ -1,16 +1,18 @@
 // What an empty chat shows.
 import type { ReactNode } from 'react'
-import { explainFailure } from '../api/failure.ts'
+import { explainFailure, isKeyMissing } from '../api/failure.ts'
 import { useServices, useStore } from '../services.ts'
 
+/** Questions that a very small model answers well, too: the first answer makes the first impression. */
 const suggestions = [
-  'What is the capital of France?',
-  'Explain in two sentences why the sky is blue.',
-  'Write a haiku about a basket of apples.',
+  'Give me three tips for a good night of sleep.',
+  'Write a Python function that reverses a string, with an example.',
+  'What is the capital city of France, and what is it known for?',
 ] as const
 
 export function Welcome(props: { canAsk: boolean; onAsk: (question: string) => void }): ReactNode {
-  const { models, modelsFailure } = useStore(useServices().cluster)
+  const { cluster, keys } = useServices()
+  const { models, modelsFailure } = useStore(cluster)
   return (
     <div className="welcome">
       <h1>What would you like to know?</h1>
@@ -27,6 +29,11 @@ export function Welcome(props: { canAsk: boolean; onAsk: (question: string) => v
         </ul>
       )}
       {modelsFailure !== null && <p className="notice">{explainFailure(modelsFailure).advice}</p>}
+      {modelsFailure !== null && isKeyMissing(modelsFailure) && (
+        <button type="button" className="button primary" onClick={() => keys.ask()}>
+          Enter a key
+        </button>
+      )}
       {modelsFailure === null && models?.length === 0 && (
         <p className="notice">
           There is no model yet. Get one with <code>bushel pull</code>, or give{' '}

@@ -136,12 +136,21 @@ const belongsIndent = 2
 
 function endOfItem(lines: readonly string[], at: number): number {
   let end = at + 1
+  let openFence: string | null = null
   for (let next = end; next < lines.length; next++) {
     const line = lines[next] ?? ''
+    // Code belongs to the item it was begun in, however it is indented.
+    if (openFence !== null) {
+      if (closesFence(line, openFence)) openFence = null
+      end = next + 1
+      continue
+    }
     if (isBlank(line)) continue
     const isInside = indentOf(line) >= belongsIndent
-    const isLazy = next === end && !startsBlock(line)
+    // A paragraph may go on without being indented; code that has ended may not.
+    const isLazy = next === end && !startsBlock(line) && !isFence(lines[next - 1]?.trim() ?? '')
     if (!isInside && !isLazy) break
+    openFence = isFence(line.trim()) ? (fence.exec(line.trim())?.[1] ?? null) : null
     end = next + 1
   }
   return end

@@ -18,11 +18,15 @@ export function App(): ReactNode {
 
   useEffect(() => {
     if (!isMenuOpen) return undefined
+    document.querySelector<HTMLElement>('.sidebar .narrow')?.focus()
     const onKey = (event: KeyboardEvent): void => {
       if (event.key === 'Escape') setMenuOpen(false)
     }
     document.addEventListener('keydown', onKey)
-    return () => document.removeEventListener('keydown', onKey)
+    return () => {
+      document.removeEventListener('keydown', onKey)
+      document.getElementById('menu-button')?.focus()
+    }
   }, [isMenuOpen])
 
   return (

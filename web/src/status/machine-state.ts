@@ -25,7 +25,7 @@ export function machineLine(machine: MachineView, viewAgeMs: number): MachineLin
     case 'suspect':
       return { tone: 'busy', words: `silent, ${heard}`, isOld: old, reserved }
     case 'dead':
-      return { tone: 'bad', words: `gone, ${heard}`, isOld: old, reserved }
+      return { tone: 'bad', words: `gone, ${heard}`, isOld: old, reserved: null }
     default:
       return assertNever(machine.state)
   }
@@ -33,7 +33,7 @@ export function machineLine(machine: MachineView, viewAgeMs: number): MachineLin
 
 export function formatBytes(bytes: number): string {
   const gigabytes = bytes / 1e9
-  if (gigabytes >= 99.5) return `${Math.round(gigabytes)} GB`
+  if (gigabytes >= 9.95) return `${Math.round(gigabytes)} GB`
   if (gigabytes >= 0.995) return `${gigabytes.toFixed(1)} GB`
-  return `${Math.round(bytes / 1e6)} MB`
+  return bytes === 0 ? '0 GB' : `${Math.round(bytes / 1e6)} MB`
 }

@@ -16,12 +16,14 @@ export function StatusPanel(): ReactNode {
   const isPast = view !== null && isOld(ageMs)
   return (
     <section className="status" aria-labelledby="status-title" data-old={isPast}>
-      <h2 id="status-title">Status</h2>
+      <h2 id="status-title" className="unseen">
+        Status
+      </h2>
       {viewFailure !== null && <FailureLine failure={viewFailure} />}
       {view !== null && (
         <div className="status-body">
-          <Machines view={view} ageMs={ageMs} />
           <Models view={view} />
+          <Machines view={view} ageMs={ageMs} />
         </div>
       )}
       <p className="status-age">{ageLine(view !== null, { ageMs, isPast })}</p>
@@ -31,7 +33,7 @@ export function StatusPanel(): ReactNode {
 
 function ageLine(isKnown: boolean, { ageMs, isPast }: { ageMs: number; isPast: boolean }): string {
   if (!isKnown) return 'Nothing heard yet'
-  return isPast ? `Not current: as of ${ageInWords(ageMs)}` : `As of ${ageInWords(ageMs)}`
+  return isPast ? `Not current: last updated ${ageInWords(ageMs)}` : `Updated ${ageInWords(ageMs)}`
 }
 
 function FailureLine({ failure }: { failure: Failure }): ReactNode {
@@ -80,7 +82,7 @@ function MachineItem(props: { machine: MachineView; isSelf: boolean; ageMs: numb
     <li data-old={line.isOld}>
       <Dot tone={line.tone} />
       <span className="status-name">{machine.name}</span>
-      <span className="status-words">{isSelf && !line.isOld ? 'this one' : line.words}</span>
+      <Words text={isSelf && !line.isOld ? 'this one' : line.words} />
       {line.reserved !== null && (
         <span
           className="status-memory"
@@ -113,19 +115,28 @@ function Models({ view }: { view: ClusterView }): ReactNode {
 
 function ModelItem({ deployment }: { deployment: DeploymentView }): ReactNode {
   const state = deploymentState(deployment)
-  const isLong = state.words.length > 24
   return (
     <li>
       <Dot tone={state.tone} />
       <span className="status-name" title={deployment.model}>
-        {deployment.model}
+        {shortName(deployment.model)}
       </span>
-      <span className={isLong ? 'status-detail' : 'status-words'}>{state.words}</span>
+      <Words text={state.words} />
       {state.fraction !== null && (
         <ProgressBar label={`Loading ${deployment.model}`} fraction={state.fraction} />
       )}
     </li>
   )
+}
+
+/** Beside the name where there is room, under it where there is not. */
+function Words({ text }: { text: string }): ReactNode {
+  return <span className={text.length > 12 ? 'status-detail' : 'status-words'}>{text}</span>
+}
+
+/** Names from a hub begin with their maker's; the part behind it tells models apart. */
+function shortName(model: string): string {
+  return model.slice(model.lastIndexOf('/') + 1)
 }
 
 function Dot({ tone }: { tone: Tone }): ReactNode {
