@@ -58,7 +58,8 @@ function startProgress(deployment: DeploymentView): { words: string; fraction: n
     .sort((a, b) => a.fraction - b.fraction)[0]
   if (slowest === undefined) return { words: 'starting', fraction: null }
   const words = phaseWords[slowest.phase] ?? (slowest.phase || 'starting')
-  if (slowest.phase !== 'load') return { words, fraction: null }
+  // At the very beginning nothing has been measured yet.
+  if (slowest.phase !== 'load' || slowest.fraction === 0) return { words, fraction: null }
   return { words: `${words} ${Math.floor(slowest.fraction * 100)} %`, fraction: slowest.fraction }
 }
 

@@ -109,6 +109,8 @@ test('modelState() shows no fraction where nothing is measured', () => {
     'm',
   )
   assert.deepEqual([state.words, state.fraction], ['testing itself', null])
+  const begun = modelState(view([deployment('starting', [{ fraction: 0 }])]), 'm')
+  assert.deepEqual([begun.words, begun.fraction], ['loading weights', null])
   assert.equal(modelState(view([deployment('starting')]), 'm').words, 'starting')
   assert.equal(
     modelState(view([deployment('starting', [{ phase: 'new-phase' }])]), 'm').words,
