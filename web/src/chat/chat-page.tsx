@@ -12,13 +12,27 @@ import { ModelPicker } from './model-picker.tsx'
 
 const modelKey = 'bushel.model'
 
+/** A model chosen for one chat; another chat goes on with the model it had. */
+interface Pick {
+  readonly chat: string | null
+  readonly model: string
+}
+
 export function ChatPage({ openMenu }: { openMenu: () => void }): ReactNode {
   const { chats, cluster, preferences } = useServices()
   const { current, isUnsaved } = useStore(chats)
   const { models } = useStore(cluster)
-  const [picked, setPicked] = useState(() => preferences.getItem(modelKey))
+  const [picked, setPicked] = useState<Pick | null>(null)
+  const chatId = current?.id ?? null
   const last = lastTurn(current)
-  const model = chooseModel({ models: models ?? [], wishes: [picked, last?.answer.model] })
+  const model = chooseModel({
+    models: models ?? [],
+    wishes: [
+      picked?.chat === chatId ? picked.model : null,
+      last?.answer.model,
+      preferences.getItem(modelKey),
+    ],
+  })
   const isBusy = isAnswering(current)
 
   useEffect(() => {
@@ -55,12 +69,12 @@ export function ChatPage({ openMenu }: { openMenu: () => void }): ReactNode {
           chosen={model}
           onChoose={(id) => {
             preferences.setItem(modelKey, id)
-            setPicked(id)
+            setPicked({ chat: chatId, model: id })
           }}
         />
       </header>
       <ConversationView
-        key={current?.id ?? 'new'}
+        key={chatId ?? 'new'}
         chat={current}
         canAsk={model !== null}
         onAsk={ask}
@@ -72,7 +86,7 @@ export function ChatPage({ openMenu }: { openMenu: () => void }): ReactNode {
         </p>
       )}
       <Composer isBusy={isBusy} canAsk={model !== null} onAsk={ask} onStop={() => chats.stop()} />
-      <Announcer key={`said-${current?.id ?? 'new'}`} answer={last?.answer ?? null} />
+      <Announcer key={`said-${chatId ?? 'new'}`} answer={last?.answer ?? null} />
     </main>
   )
 }

@@ -3,7 +3,7 @@ import type { ModelEntry } from '../api/client.ts'
 
 export function chooseModel(from: {
   models: readonly ModelEntry[]
-  /** What this chat used last, then what the person chose last anywhere. */
+  /** The most important first; what does not exist is passed over. */
   wishes: readonly (string | null | undefined)[]
 }): string | null {
   const { models, wishes } = from

@@ -27,11 +27,7 @@ export function HistoryList({ onOpen }: { onOpen: () => void }): ReactNode {
               <span>{titleOf(chat)}</span>
               {isAnswering(chat) && <span className="pulse" role="img" aria-label="Answering" />}
             </button>
-            <IconButton
-              icon="trash"
-              label={`Delete “${titleOf(chat)}”`}
-              onClick={() => store.remove(chat.id)}
-            />
+            <DeleteButton title={titleOf(chat)} onDelete={() => store.remove(chat.id)} />
           </li>
         ))}
       </ul>
@@ -60,5 +56,26 @@ export function HistoryList({ onOpen }: { onOpen: () => void }): ReactNode {
         </div>
       )}
     </nav>
+  )
+}
+
+/** What is deleted is gone, so it takes two clicks; looking elsewhere takes the first one back. */
+function DeleteButton(props: { title: string; onDelete: () => void }): ReactNode {
+  const [isArmed, setArmed] = useState(false)
+  if (!isArmed)
+    return (
+      <IconButton icon="trash" label={`Delete “${props.title}”`} onClick={() => setArmed(true)} />
+    )
+  return (
+    <button
+      type="button"
+      className="link danger"
+      autoFocus
+      aria-label={`Really delete “${props.title}”`}
+      onBlur={() => setArmed(false)}
+      onClick={props.onDelete}
+    >
+      Delete?
+    </button>
   )
 }

@@ -31,9 +31,13 @@ export function App(): ReactNode {
 
   return (
     <div className="app" data-menu={isMenuOpen ? 'open' : 'closed'}>
-      <a className="skip" href="#question">
+      <button
+        type="button"
+        className="skip"
+        onClick={() => document.getElementById('question')?.focus()}
+      >
         Skip to the question
-      </a>
+      </button>
       <aside className="sidebar" aria-label="Chats and status">
         <div className="brand">
           <img src={iconUrl} alt="" width="26" height="26" />
