@@ -13,6 +13,15 @@ function findProgramDir(): string {
   return dir
 }
 
+/** Errors of adapters whose message is already a sentence for the person. */
+const saidPlainly = new Set([
+  'ModelFileError',
+  'ModelNotFoundError',
+  'JournalUnusableError',
+  'IdentityError',
+  'PullError',
+])
+
 export async function runCli(argv: readonly string[], context: CliContext): Promise<number> {
   const asked = argv.find((word) => !word.startsWith('-'))
   try {
@@ -26,6 +35,10 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
     if (error instanceof UserError) {
       context.out.note(`bushel: ${error.message}`)
       return error.exitCode
+    }
+    if (error instanceof Error && saidPlainly.has(error.name)) {
+      context.out.note(`bushel: ${error.message}`)
+      return exitCodes.failed
     }
     context.out.note(
       `bushel: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
