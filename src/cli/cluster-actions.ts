@@ -1,6 +1,7 @@
 // What the cluster routes do beyond reading the state.
 import { registerKeys } from '../core/cluster/desired.ts'
 import type { ClusterActions, LoadRequest } from '../gateway/cluster/routes.ts'
+import type { MembershipActions } from '../gateway/cluster/membership-routes.ts'
 import type { ModelStore } from '../models/store.ts'
 import type { Machine } from '../runtime/machine.ts'
 import type { Serving } from '../runtime/serving.ts'
@@ -9,6 +10,7 @@ export function clusterActions(parts: {
   machine: Machine
   serving: Serving
   store: ModelStore
+  membership: MembershipActions
   nowMs: () => number
   stop: () => void
 }): ClusterActions {
@@ -16,6 +18,7 @@ export function clusterActions(parts: {
   return {
     nowMs: parts.nowMs,
     stop: parts.stop,
+    membership: parts.membership,
     async load(request: LoadRequest) {
       try {
         const { ref } = await store.resolve(request.model)

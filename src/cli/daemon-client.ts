@@ -1,6 +1,7 @@
 // How commands speak to the daemon of a home folder: over its own HTTP port, with its own token.
-import { UserError, exitCodes } from './command.ts'
+import { type CliContext, UserError, exitCodes } from './command.ts'
 import { type DaemonFile, readDaemonFile } from './daemon-file.ts'
+import { homeDir, loadSettings } from './settings.ts'
 
 export class DaemonClient {
   readonly #file: DaemonFile
@@ -74,4 +75,9 @@ export function requireDaemon(home: string): DaemonClient {
   throw new UserError('No daemon is running; start one with "bushel up"', {
     exitCode: exitCodes.daemonMissing,
   })
+}
+
+/** Where the daemon of this home answers, or would: for commands that can do without it. */
+export function daemonUrl(env: CliContext['env']): string {
+  return findDaemon(homeDir(env))?.url ?? `http://127.0.0.1:${loadSettings({}, env).port}`
 }

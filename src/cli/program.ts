@@ -11,6 +11,7 @@ export async function buildProgram(
   const program = new Command('bushel')
     .description('Bushel turns the Macs you own into one AI machine.')
     .showHelpAfterError('(add --help for usage)')
+    .enablePositionalOptions()
     .exitOverride()
   for (const [name, entry] of Object.entries(registry)) {
     const command = program
@@ -18,6 +19,7 @@ export async function buildProgram(
       .summary(entry.summary)
       .description(entry.summary)
       .helpGroup(`${entry.section}:`)
+      .enablePositionalOptions()
       .exitOverride()
     if (!wanted(name)) continue
     command.option('--json', 'print one JSON document on stdout')

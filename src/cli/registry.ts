@@ -59,6 +59,66 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Models',
     load: () => import('./commands/pull.ts'),
   },
+  invite: {
+    summary: 'make a code that lets another machine in',
+    section: 'Cluster',
+    load: () => import('./commands/invite.ts'),
+  },
+  join: {
+    summary: 'bring this machine into a cluster',
+    section: 'Cluster',
+    load: () => import('./commands/join.ts'),
+  },
+  approve: {
+    summary: 'let in a machine that asks',
+    section: 'Cluster',
+    load: () => import('./commands/approve.ts'),
+  },
+  machines: {
+    summary: 'show the machines of the cluster; remove one',
+    section: 'Cluster',
+    load: () => import('./commands/machines.ts'),
+  },
+  links: {
+    summary: 'show the links between machines, as measured',
+    section: 'Cluster',
+    load: () => import('./commands/links.ts'),
+  },
+  leave: {
+    summary: 'take this machine out of its cluster',
+    section: 'Cluster',
+    load: () => import('./commands/leave.ts'),
+  },
+  topology: {
+    summary: 'show who is cabled to whom, and which shapes that allows',
+    section: 'Machines',
+    load: () => import('./commands/topology.ts'),
+  },
+  doctor: {
+    summary: 'say what is wrong with machines and cables, and the next step',
+    section: 'Machines',
+    load: () => import('./commands/doctor.ts'),
+  },
+  config: {
+    summary: "write hostfiles for MLX's own tools from what the machines say",
+    section: 'Machines',
+    load: () => import('./commands/config.ts'),
+  },
+  kb: {
+    summary: 'ask the knowledge base about distributed computing on Macs',
+    section: 'Knowledge',
+    load: () => import('./commands/kb.ts'),
+  },
+  mcp: {
+    summary: 'serve the knowledge base and the cluster to agents (MCP)',
+    section: 'Knowledge',
+    load: () => import('./commands/mcp.ts'),
+  },
+  test: {
+    summary: 'run every check and test of Bushel itself',
+    section: 'Project',
+    load: () => import('./commands/test.ts'),
+  },
   setup: {
     summary: 'prepare everything (implied by the first command)',
     section: 'Project',
@@ -78,5 +138,15 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     summary: 'print the version of Bushel and what it runs on',
     section: 'Project',
     load: () => import('./commands/version.ts'),
+  },
+  selftest: {
+    summary: 'try what this machine can do, and write a redacted file to send us',
+    section: 'Project',
+    load: () => import('./commands/selftest.ts'),
+  },
+  fixtures: {
+    summary: 'turn self-test files into captures for tests',
+    section: 'Project',
+    load: () => import('./commands/fixtures.ts'),
   },
 }

@@ -7,7 +7,7 @@ export function addSettingFlags(command: Command): Command {
     .option('--port <port>', 'port of API and page; peers use the next one (default 28743)')
     .option('--listen <address>', 'address to listen on; any but loopback needs an API key')
     .option('--memory <size>', 'how much memory to lend, for example 16GB')
-    .option('--model <model>', 'serve this model: a folder, a .gguf file, or a name')
+    .option('--model <model>', 'serve this model: a folder, a .gguf file, a name, or none')
     .option('--role <role>', 'always (default), sometimes (laptops) or client (no ranks)')
     .option('--peer <host...>', 'addresses of other machines, where discovery cannot reach')
     .option('--discovery <on|off>', 'look for machines nearby (default on)')

@@ -14,6 +14,8 @@ export const defaultPort = 28743
 export interface Settings {
   readonly home: string
   readonly name: string
+  /** The name was chosen by a person, not taken from the host. */
+  readonly nameGiven: boolean
   readonly port: number
   readonly listen: string
   readonly role: Role
@@ -25,7 +27,7 @@ export interface Settings {
   readonly peers: readonly string[]
   readonly discovery: boolean
   readonly allowLaunch: boolean
-  readonly linkKinds: Readonly<Record<string, 'thunderbolt' | 'ethernet' | 'wifi'>>
+  readonly links: NonNullable<ConfigFile['links']>
 }
 
 export interface SettingFlags {
@@ -58,6 +60,7 @@ export function loadSettings(flags: SettingFlags, env: Env): Settings {
   return {
     home,
     name: machineName(first('NAME', flags.name) ?? file.name ?? hostname()),
+    nameGiven: (first('NAME', flags.name) ?? file.name) !== undefined,
     port: portOf(first('PORT', flags.port) ?? file.port),
     listen: first('LISTEN', flags.listen) ?? file.listen ?? '127.0.0.1',
     role: roleOf(first('ROLE', flags.role) ?? file.role ?? 'always'),
@@ -69,7 +72,7 @@ export function loadSettings(flags: SettingFlags, env: Env): Settings {
     peers: flags.peer ?? env['BUSHEL_PEERS']?.split(',').filter(Boolean) ?? file.peers ?? [],
     discovery: (first('DISCOVERY', flags.discovery) ?? file.discovery ?? 'on') !== 'off',
     allowLaunch: file.allow_launch ?? false,
-    linkKinds: file.links ?? {},
+    links: file.links ?? {},
   }
 }
 

@@ -41,6 +41,7 @@ const mappings: Readonly<Record<string, Mapping>> = {
   'prompt-too-long': { ...badRequest, code: 'context_length_exceeded' },
   'request-too-large': { ...badRequest, code: 'request_too_large' },
   'bad-prompt': badRequest,
+  'bad-request': badRequest,
   'bad-grammar': { ...badRequest, code: 'invalid_schema' },
   unsupported: { ...badRequest, code: 'unsupported' },
   overloaded: { status: 429, type: 'rate_limit_error', code: 'overloaded' },

@@ -154,7 +154,12 @@ export class ModelStore {
     const { name } = about
     const scripted = await readScript(folder)
     if (scripted !== null)
-      return { ref: { ...scripted, name }, path: folder, engine: 'scripted', origin: about.origin }
+      return {
+        ref: { ...scripted, name },
+        path: join(folder, 'script.json'),
+        engine: 'scripted',
+        origin: about.origin,
+      }
     const { files, ...facts } = await inspectFolder(folder)
     const digest = await folderDigest(folder, { files, cache: await this.#digests })
     return { ref: { name, digest, ...facts }, path: folder, engine: 'mlx', origin: about.origin }

@@ -1,5 +1,6 @@
 // The keys of config.toml. Unknown keys are named, not ignored: a typo should not look like a setting.
 import { z } from 'zod'
+import { linkSettings } from './link-settings.ts'
 
 export const configFile = z.strictObject({
   name: z.string().min(1).max(63).optional(),
@@ -15,7 +16,7 @@ export const configFile = z.strictObject({
   discovery: z.enum(['on', 'off']).optional(),
   allow_launch: z.boolean().optional(),
   /** What a link is, where the operating system does not say: interface name to kind. */
-  links: z.record(z.string(), z.enum(['thunderbolt', 'ethernet', 'wifi'])).optional(),
+  links: linkSettings.optional(),
 })
 
 export type ConfigFile = z.infer<typeof configFile>

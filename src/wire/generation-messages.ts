@@ -21,6 +21,8 @@ export const generationMessage = z.discriminatedUnion('kind', [
     replay: submitFrame.shape.replay,
   }),
   z.object({ kind: z.literal('attempt-cancel'), attempt: z.string() }),
+  /** Some frames may have been lost with a link: send again from this position. */
+  z.object({ kind: z.literal('attempt-resync'), attempt: z.string(), position: count }),
   z.object({
     kind: z.literal('attempt-accepted'),
     attempt: z.string(),
@@ -45,6 +47,8 @@ export const generationMessage = z.discriminatedUnion('kind', [
     reason: z.enum(['stop', 'length', 'tool-calls', 'cancelled']),
     parts: z.array(partSchema),
     usage: usageSchema,
+    /** Position behind the last token: whoever has fewer has missed some. */
+    end: count,
   }),
   z.object({
     kind: z.literal('attempt-refused'),

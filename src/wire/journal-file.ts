@@ -1,12 +1,12 @@
 // The journal on disk: a snapshot with a format number, checked as a stranger's file would be.
 import { z } from 'zod'
-import { type MachineId, machineId } from '../core/ids.ts'
 import type { Epoch } from '../core/cluster/record.ts'
 import type { Register, Registers } from '../core/cluster/registers.ts'
+import { machineSchema } from './id-schema.ts'
 
 export const journalFormat = 1
 
-const machine = z.string().transform((text): MachineId => machineId(text))
+const machine = machineSchema
 const counter = z.number().int().min(0)
 
 export const epochSchema = z.object({ counter, machine })

@@ -13,7 +13,7 @@ export async function wantFirstModel(parts: {
   machine: Machine
 }): Promise<void> {
   const { settings, serving, store, machine } = parts
-  if (settings.role === 'client') return
+  if (settings.role === 'client' || settings.model === 'none') return
   if (settings.model !== null) {
     const { ref } = await store.resolve(settings.model)
     machine.post({

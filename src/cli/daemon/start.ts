@@ -7,25 +7,30 @@ import { cryptoEntropy } from '../../adapters/crypto-entropy.ts'
 import { DiskJournal } from '../../adapters/disk-journal.ts'
 import { loadIdentity } from '../../adapters/identity.ts'
 import { RankProcesses } from '../../adapters/rank-process.ts'
-import { soloNetwork } from '../../adapters/solo-network.ts'
 import { systemClock } from '../../adapters/system-clock.ts'
 import { initialState } from '../../core/cluster/state.ts'
+import type { MachineId } from '../../core/ids.ts'
 import { createGateway } from '../../gateway/app.ts'
+import type { GatewayApp } from '../../gateway/context.ts'
 import { hashKey } from '../../gateway/guard.ts'
 import { ModelStore } from '../../models/store.ts'
-import { Machine } from '../../runtime/machine.ts'
+import type { AttemptHost } from '../../runtime/attempts.ts'
+import { Machine, type Notes } from '../../runtime/machine.ts'
 import { RankSupervisor } from '../../runtime/ranks.ts'
 import { Serving } from '../../runtime/serving.ts'
+import { wireTraffic } from '../../runtime/traffic.ts'
 import { clusterActions } from '../cluster-actions.ts'
 import { type CliContext, UserError } from '../command.ts'
 import { type DaemonFile, releaseDaemonFile, takeDaemonFile } from '../daemon-file.ts'
 import { importGguf } from '../import-gguf.ts'
-import { openLog } from '../log.ts'
+import { type DaemonLog, openLog } from '../log.ts'
 import { rankEnv, requirePython, runtimePaths } from '../runtime-paths.ts'
 import type { Settings } from '../settings.ts'
 import { readVersion } from '../version.ts'
 import { wantFirstModel } from './first-model.ts'
 import { listen } from './listen.ts'
+import { membershipActions } from './membership-actions.ts'
+import { Peers, watchBelonging } from './peers.ts'
 import { describeSelf } from './self.ts'
 import { createStopper } from './stopper.ts'
 
@@ -69,17 +74,37 @@ interface Assembly {
   readonly file: DaemonFile
 }
 
-async function assemble({ settings, context, file }: Assembly): Promise<Daemon> {
+async function assemble(assembly: Assembly): Promise<Daemon> {
+  const { settings } = assembly
+  const parts = await buildParts(assembly)
+  const { machine, serving, peers, log } = parts
+  let finish: () => void = () => undefined
+  const ended = new Promise<void>((resolve) => (finish = resolve))
+  const stopper = createStopper({ ...parts, settings, finish })
+  const app = buildGateway(assembly, parts, () => void stopper.stop('asked to stop'))
+  stopper.server = await listen(settings, getRequestListener(app.fetch))
+  await peers.start()
+  machine.start()
+  await wantFirstModel({ settings, serving, store: parts.store, machine })
+  const { id, name, version } = machine.state.self
+  log.logger.info({ machine: id, name, port: settings.port, version }, 'up')
+  const url = `http://${urlHost(settings.listen)}:${settings.port}`
+  return { url, machine, serving, ended, stop: stopper.stop }
+}
+
+interface Parts {
+  readonly machine: Machine
+  readonly serving: Serving
+  readonly store: ModelStore
+  readonly ranks: RankSupervisor
+  readonly peers: Peers
+  readonly log: DaemonLog
+}
+
+async function buildParts({ settings, context }: Assembly): Promise<Parts> {
   const paths = runtimePaths(context)
-  const version = readVersion(context.programDir)
   const log = openLog(settings.home, settings.logLevel)
-  const notes = {
-    note: (
-      level: 'info' | 'warn' | 'error',
-      text: string,
-      about: Readonly<Record<string, unknown>>,
-    ) => log.logger[level](about, text),
-  }
+  const notes: Notes = { note: (level, text, about) => log.logger[level](about, text) }
   const identity = await loadIdentity(join(settings.home, 'identity', 'machine.key'))
   const store = new ModelStore({
     starterDir: paths.starterDir,
@@ -95,8 +120,8 @@ async function assemble({ settings, context, file }: Assembly): Promise<Daemon> 
   const self = describeSelf({
     identity,
     settings,
-    version,
-    lastIncarnation: loaded.content?.incarnation ?? 0,
+    version: readVersion(context.programDir),
+    journal: loaded.content,
     models: models.map((model) => model.ref),
   })
   const ranks = new RankSupervisor({
@@ -112,26 +137,33 @@ async function assemble({ settings, context, file }: Assembly): Promise<Daemon> 
     post: (input) => machine.post(input),
     notes,
   })
-  const machine = new Machine(
-    initialState(self, { ...loaded.content, nowMs: systemClock.nowMs() }),
-    { clock: systemClock, entropy: cryptoEntropy, network: soloNetwork, journal, ranks, notes },
+  const peers = new Peers({ settings, identity, self, notes, machine: () => machine })
+  const { network } = peers
+  const clock = systemClock
+  const machine: Machine = new Machine(
+    initialState(self, { ...loaded.content, nowMs: clock.nowMs() }),
+    { clock, entropy: cryptoEntropy, network, journal, ranks, notes },
   )
-  const serving = new Serving({
-    machine,
-    clock: systemClock,
-    entropy: cryptoEntropy,
-    hostOn: () => ranks.attempts,
-  })
-  let finish: () => void = () => undefined
-  const ended = new Promise<void>((resolve) => (finish = resolve))
-  const stopper = createStopper({ settings, machine, serving, ranks, log, finish })
-  const app = createGateway({
+  const traffic = wireTraffic({ machine, network, local: ranks.attempts, clock })
+  watchBelonging(machine, peers)
+  const hostOn = (id: MachineId): AttemptHost => traffic.hostOn(id)
+  const serving = new Serving({ machine, clock, entropy: cryptoEntropy, hostOn })
+  return { machine, serving, store, ranks, peers, log }
+}
+
+function buildGateway(
+  { settings, context, file }: Assembly,
+  parts: Parts,
+  stop: () => void,
+): GatewayApp {
+  const { machine, serving, store, peers, log } = parts
+  return createGateway({
     serving,
     machine,
-    version,
+    version: machine.state.self.version,
     wallMs: () => Date.now(),
     randomHex: (bytes) => cryptoEntropy.hex(bytes),
-    pageDir: paths.pageDir,
+    pageDir: runtimePaths(context).pageDir,
     guard: {
       hostNames: [hostname(), `${settings.name}.local`, settings.listen, ...settings.allowedHosts],
       keyHashes: () => (settings.apiKey === null ? [] : [hashKey(settings.apiKey)]),
@@ -142,22 +174,12 @@ async function assemble({ settings, context, file }: Assembly): Promise<Daemon> 
       machine,
       serving,
       store,
+      membership: membershipActions({ machine, peers }),
       nowMs: () => systemClock.nowMs(),
-      stop: () => void stopper.stop('asked to stop'),
+      stop,
     }),
     logError: (error, path) => log.logger.error({ err: error, path }, 'a request failed'),
   })
-  stopper.server = await listen(settings, getRequestListener(app.fetch))
-  machine.start()
-  await wantFirstModel({ settings, serving, store, machine })
-  log.logger.info({ machine: self.id, name: self.name, port: settings.port, version }, 'up')
-  return {
-    url: `http://${urlHost(settings.listen)}:${settings.port}`,
-    machine,
-    serving,
-    ended,
-    stop: stopper.stop,
-  }
 }
 
 function urlHost(listen: string): string {

@@ -7,6 +7,7 @@ import type { Serving } from '../../runtime/serving.ts'
 import { releaseDaemonFile } from '../daemon-file.ts'
 import type { DaemonLog } from '../log.ts'
 import type { Settings } from '../settings.ts'
+import type { Peers } from './peers.ts'
 
 /** How long answers in flight may go on when the daemon is asked to stop. */
 const finishMsMax = 10_000
@@ -21,10 +22,11 @@ export function createStopper(parts: {
   machine: Machine
   serving: Serving
   ranks: RankSupervisor
+  peers: Peers
   log: DaemonLog
   finish: () => void
 }): Stopper {
-  const { settings, machine, serving, ranks, log, finish } = parts
+  const { settings, machine, serving, ranks, peers, log, finish } = parts
   let stopping: Promise<void> | null = null
   const stopper: Stopper = {
     server: null,
@@ -46,6 +48,7 @@ export function createStopper(parts: {
     await until(() => ranks.livePids().length === 0, limits.rankTermMsMax)
     ranks.signalAll('KILL')
     await until(() => ranks.livePids().length === 0, limits.rankTermMsMax)
+    await peers.stop()
     stopper.server?.closeAllConnections()
     releaseDaemonFile(settings.home)
     log.close()

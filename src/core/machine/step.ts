@@ -98,6 +98,12 @@ function receive(state: MachineState, input: MachineInput, moment: Moment): Deci
       return out
     case 'registers-replace':
       out.events.push({ kind: 'registers-replaced', registers: input.registers })
+      // What runs here served another cluster's wishes.
+      for (const holding of state.holdings.values()) {
+        if (holding.stop !== null) continue
+        const cause = 'this machine joined or left a cluster'
+        stopHolding(holding, { cause, asked: true, drain: true, nowMs, out })
+      }
       return out
     case 'self-change':
       out.events.push({ kind: 'self-changed', change: input.change })

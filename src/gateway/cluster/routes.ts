@@ -4,6 +4,7 @@ import { strategies } from '../../core/cluster/group-plan.ts'
 import { ApiError } from '../api-error.ts'
 import type { GatewayApp, GatewayParts } from '../context.ts'
 import { parseBody, readJson } from '../read-json.ts'
+import { type MembershipActions, addMembershipRoutes } from './membership-routes.ts'
 import { clusterView, deploymentViews } from './view.ts'
 
 export const loadRequest = z.object({
@@ -25,6 +26,7 @@ export interface ClusterActions {
   load(request: LoadRequest): Promise<{ deployment: string } | { refused: string }>
   unload(name: string): Promise<{ deployment: string } | { refused: string }>
   listModels(): Promise<readonly object[]>
+  readonly membership: MembershipActions
   nowMs(): number
   /** Ends the daemon after this response. */
   stop(): void
@@ -35,6 +37,7 @@ export function addClusterRoutes(
   parts: GatewayParts,
   actions: ClusterActions,
 ): void {
+  addMembershipRoutes(app, actions.membership)
   app.get('/cluster/view', (c) => c.json(clusterView(parts.machine.state, actions.nowMs())))
   app.get('/cluster/deployments', (c) =>
     c.json(deploymentViews(parts.machine.state, actions.nowMs())),

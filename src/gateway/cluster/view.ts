@@ -1,5 +1,5 @@
 // The cluster as the page and the command line show it: measured things with their age, nothing guessed.
-import { wantedDeployments } from '../../core/cluster/desired.ts'
+import { roster, wantedDeployments } from '../../core/cluster/desired.ts'
 import type { GroupView } from '../../core/cluster/groups.ts'
 import { type MachineState, ownRecord } from '../../core/cluster/state.ts'
 import { reservedBytes } from '../../core/cluster/record.ts'
@@ -22,15 +22,31 @@ export function machineViews(state: MachineState, nowMs: number): MachineView[] 
   const views: MachineView[] = [
     { ...machineFields(own), id: own.id, name: own.name, state: 'alive', heardAgoMs: 0, links: [] },
   ]
+  const known = roster(state.registers)
   for (const peer of state.peers.values()) {
+    // Strangers and machines that were removed are nobody's business here.
+    if (!known.has(peer.id)) continue
     const { record } = peer
     views.push({
       ...machineFields(record),
       id: peer.id,
-      name: record?.name ?? peer.id,
+      name: record?.name ?? known.get(peer.id)?.name ?? peer.id,
       state: peer.status,
       heardAgoMs: nowMs - peer.heardMs,
       links: [...peer.links].map(([link, heardMs]) => ({ link, heardAgoMs: nowMs - heardMs })),
+    })
+  }
+  for (const entry of known.values()) {
+    if (entry.machine === own.id || state.peers.has(entry.machine)) continue
+    // In the roster, but not heard since this daemon started.
+    const sinceStart = nowMs - state.startedMs
+    views.push({
+      ...machineFields(null),
+      id: entry.machine,
+      name: entry.name,
+      state: 'dead',
+      heardAgoMs: sinceStart,
+      links: [],
     })
   }
   return views.sort((a, b) => (a.name < b.name ? -1 : 1))

@@ -1,0 +1,100 @@
+import { join } from 'node:path'
+import { createInterface } from 'node:readline/promises'
+import type { Command } from 'commander'
+import { createDoctorJournal } from '../../adapters/doctor-journal.ts'
+import { createRunCommand } from '../../adapters/probers/access/real-access.ts'
+import { renderDiagnosis } from '../../core/doctor/render.ts'
+import { type Diagnosis, diagnose } from '../../core/doctor/run-doctor.ts'
+import { type CliContext, UserError, exitCodes } from '../command.ts'
+import { type CollectedFacts, type FactsOptions, collectFacts } from '../machines/facts-source.ts'
+import {
+  type FixReport,
+  type FixerComponents,
+  applyFixes,
+  localFixes,
+  undoChanges,
+} from '../machines/fixer.ts'
+import { homeDir } from '../settings.ts'
+
+interface Options extends FactsOptions {
+  readonly all?: boolean
+  readonly fix?: boolean
+  readonly undo?: boolean
+  readonly yes?: boolean
+  readonly json?: boolean
+}
+
+export function register(command: Command, context: CliContext): void {
+  command
+    .option('--from <folder>', 'read captures: one subfolder per machine')
+    .option('--machines <names>', 'only these machines, separated by commas')
+    .option('--all', 'show also what is right')
+    .option('--fix', 'offer to set right what can be, one question each')
+    .option('--undo', 'take back what --fix has changed')
+    .option('--yes', 'agree to every offer of --fix')
+    .action(async (options: Options) => {
+      const fixer = createFixer(context, options)
+      if (options.undo === true) {
+        reportChanges(context, options, await undoChanges(fixer))
+        return
+      }
+      const facts = await collectFacts(context, options)
+      const diagnosis = diagnose(facts)
+      if (options.fix === true) await fix({ context, options, fixer, facts, diagnosis })
+      else show(context, options, diagnosis)
+      if (diagnosis.counts.fail > 0) process.exitCode = exitCodes.failed
+    })
+}
+
+function show(context: CliContext, options: Options, diagnosis: Diagnosis): void {
+  if (options.json === true) context.out.json(diagnosis)
+  else context.out.result(renderDiagnosis(diagnosis, { verbose: options.all === true }))
+}
+
+async function fix(run: {
+  readonly context: CliContext
+  readonly options: Options
+  readonly fixer: FixerComponents
+  readonly facts: CollectedFacts
+  readonly diagnosis: Diagnosis
+}): Promise<void> {
+  const { context, options, facts, diagnosis } = run
+  if (facts.local === null)
+    throw new UserError('Captures cannot be fixed: run "bushel doctor --fix" on the machine itself')
+  const offers = localFixes(diagnosis.findings, facts.local)
+  if (options.json !== true) show(context, options, diagnosis)
+  if (offers.length === 0)
+    context.out.note('There is nothing here that Bushel could set right by itself.')
+  reportChanges(context, options, await applyFixes(run.fixer, offers))
+}
+
+function reportChanges(context: CliContext, options: Options, report: FixReport): void {
+  if (options.json === true) context.out.json(report)
+  for (const summary of report.applied) context.out.note(`Done: ${summary}`)
+  for (const { summary, why } of report.failed) context.out.note(`Not done: ${summary}: ${why}`)
+  if (report.applied.length > 0 && options.undo !== true)
+    context.out.note('Take it back with "bushel doctor --undo".')
+  if (report.failed.length > 0) process.exitCode = exitCodes.failed
+}
+
+function createFixer(context: CliContext, options: Options): FixerComponents {
+  return {
+    runCommand: createRunCommand(context.env),
+    journal: createDoctorJournal(join(homeDir(context.env), 'doctor', 'changes.json')),
+    nowMs: () => Date.now(),
+    isRoot: process.getuid?.() === 0,
+    say: (text) => context.out.note(text),
+    confirm: async (question) => options.yes === true || ask(question),
+  }
+}
+
+/** Without a person at a terminal nobody can agree, and nothing is done. */
+async function ask(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY) return false
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return /^y(es)?$/i.test((await lines.question(`${question} [y/N] `)).trim())
+  } finally {
+    lines.close()
+  }
+}

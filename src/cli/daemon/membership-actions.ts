@@ -1,0 +1,180 @@
+// Coming into a cluster, going out of it, and shutting others out.
+import { roster } from '../../core/cluster/desired.ts'
+import { decodeInvitation, encodeInvitation } from '../../core/cluster/invite-code.ts'
+import type { Registers } from '../../core/cluster/registers.ts'
+import type { MachineId } from '../../core/ids.ts'
+import type { MembershipActions } from '../../gateway/cluster/membership-routes.ts'
+import type { JoinOutcome } from '../../adapters/peers/admission.ts'
+import { measureRate } from '../../adapters/peers/bulk-probe.ts'
+import { registerEntrySchema } from '../../wire/journal-file.ts'
+import type { Machine } from '../../runtime/machine.ts'
+import type { Peers } from './peers.ts'
+
+/** How long a machine that leaves waits for the others to hear of it. */
+const farewellMs = 1000
+
+type Joined = { name: string; id: MachineId; machines: number } | { refused: string }
+
+interface Parts {
+  readonly machine: Machine
+  readonly peers: Peers
+}
+
+export function membershipActions(parts: Parts): MembershipActions {
+  const { machine, peers } = parts
+  return {
+    async invite(uses) {
+      await peers.found()
+      const { secret } = peers.invitations.create(uses)
+      const code = encodeInvitation({
+        inviter: machine.state.self.id,
+        secret,
+        port: peers.port,
+        addresses: peers.ownAddresses(),
+      })
+      return { code }
+    },
+    join: (code) => join(parts, code),
+    ask: (name, onWords) => ask(parts, name, onWords),
+    async approve(name) {
+      const newcomer = await peers.admissions.approve(name)
+      if (newcomer !== null) return { name: newcomer.name, id: newcomer.machine }
+      const asking = peers.admissions.asking().map((other) => other.name)
+      return {
+        refused:
+          asking.length === 0
+            ? 'No machine is asking to join'
+            : `"${name}" is not asking; asking are: ${asking.join(', ')}`,
+      }
+    },
+    asking: () => peers.admissions.asking(),
+    nearby: () =>
+      peers
+        .nearby()
+        .map(({ machine: id, name, version, host, link }) => ({ id, name, version, host, link })),
+    links: () => peers.network.links(),
+    async measureLinks(milliseconds) {
+      const measured: object[] = []
+      // One after the other: links that share a controller would steal from each other.
+      for (const status of peers.network.links()) {
+        const { peer, link } = status
+        const rate = await measureRate(peers.bulk, { machine: peer, link, milliseconds }).catch(
+          (error: unknown) => ({ error: error instanceof Error ? error.message : String(error) }),
+        )
+        measured.push({ ...status, ...rate })
+      }
+      return measured
+    },
+    async remove(name) {
+      const found = [...roster(machine.state.registers).values()].find(
+        (entry) =>
+          entry.name === name ||
+          entry.machine === name ||
+          (name.length >= 8 && entry.machine.startsWith(name)),
+      )
+      if (found === undefined) {
+        const names = [...roster(machine.state.registers).values()].map((entry) => entry.name)
+        return {
+          refused: `There is no machine "${name}" in this cluster; there are: ${names.join(', ') || 'none but this one'}`,
+        }
+      }
+      if (found.machine === machine.state.self.id)
+        return { refused: 'To take this machine out, run "bushel leave" on it' }
+      await tombstone(machine, found.machine)
+      return { name: found.name, id: found.machine }
+    },
+    async leave() {
+      if (roster(machine.state.registers).size <= 1)
+        return { refused: 'This machine is in no cluster' }
+      await tombstone(machine, machine.state.self.id)
+      await new Promise((resolve) => setTimeout(resolve, farewellMs))
+      return { name: machine.state.self.name, id: machine.state.self.id }
+    },
+  }
+}
+
+async function join({ machine, peers }: Parts, code: string): Promise<Joined> {
+  const refusal = inCluster(machine)
+  if (refusal !== null) return { refused: refusal }
+  const parsed = decodeInvitation(code)
+  if (parsed.kind === 'not-a-code')
+    return { refused: `This is no invitation code: ${parsed.reason}` }
+  const { invitation } = parsed
+  if (invitation.inviter === machine.state.self.id) {
+    return { refused: 'This code was made on this very machine' }
+  }
+  const hosts = peers.hostsOf(invitation.inviter)
+  const outcome = await peers.admissions.joinWithCode(invitation, hosts)
+  return adopt({ machine, peers, outcome })
+}
+
+async function ask(
+  { machine, peers }: Parts,
+  name: string | null,
+  onWords: (words: string) => void,
+): Promise<Joined> {
+  const refusal = inCluster(machine)
+  if (refusal !== null) return { refused: refusal }
+  const nearby = peers.nearby()
+  const names = nearby.map((other) => other.name).join(', ')
+  if (name === null && nearby.length > 1) {
+    return { refused: `Several machines are nearby (${names}); name one` }
+  }
+  const target = nearby.find(
+    (seen) => name === null || seen.name === name || seen.machine.startsWith(name),
+  )
+  if (target === undefined) {
+    const none = 'No other machine is nearby; use a code from "bushel invite"'
+    return { refused: names === '' ? none : `"${name}" is not nearby; seen are: ${names}` }
+  }
+  const hosts = peers.hostsOf(target.machine)
+  const outcome = await peers.admissions.joinByAsking({ machine: target.machine, hosts }, onWords)
+  return adopt({ machine, peers, outcome })
+}
+
+function inCluster(machine: Machine): string | null {
+  const others = roster(machine.state.registers).size - 1
+  return others >= 1
+    ? `This machine is already in a cluster with ${others} other(s); run "bushel leave" first`
+    : null
+}
+
+async function adopt({
+  machine,
+  peers,
+  outcome,
+}: Parts & { outcome: JoinOutcome }): Promise<Joined> {
+  if (outcome.kind === 'refused') return { refused: outcome.reason }
+  const registers: Registers = new Map(
+    outcome.entries.flatMap((entry) => {
+      const parsed = registerEntrySchema.safeParse(entry)
+      return parsed.success
+        ? [
+            [
+              parsed.data[0],
+              { version: parsed.data[1].version, value: parsed.data[1].value },
+            ] as const,
+          ]
+        : []
+    }),
+  )
+  const known = roster(registers)
+  const own = known.get(machine.state.self.id)
+  if (own === undefined) return { refused: 'The welcome does not name this machine; try again' }
+  peers.archiveState('before-joining')
+  machine.post({ kind: 'registers-replace', registers })
+  machine.post({ kind: 'self-change', change: { name: own.name } })
+  peers.welcomed(outcome.by)
+  return { name: own.name, id: own.machine, machines: known.size }
+}
+
+/** Every admission of the machine is withdrawn; what is withdrawn never comes back. */
+function tombstone(machine: Machine, id: MachineId): Promise<void> {
+  const keys = [...machine.state.registers.keys()].filter((key) => key.startsWith(`roster/${id}/`))
+  return new Promise((resolve) => {
+    machine.write(
+      keys.map((key) => ({ key, value: undefined })),
+      resolve,
+    )
+  })
+}

@@ -1,0 +1,138 @@
+// Attempts that other machines run on ranks here. What was sent is kept until the asker has it, so that a
+// link lost in the middle costs a repetition and not the answer.
+import { type AttemptId, type MachineId, attemptId, groupId } from '../core/ids.ts'
+import type { Question, Token } from '../core/serving/request.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { GenerationMessage } from '../wire/generation-messages.ts'
+import type { AttemptHost, AttemptSink } from './attempts.ts'
+
+type Send = (to: MachineId, message: GenerationMessage) => void
+
+interface Served {
+  readonly from: MachineId
+  readonly attempt: string
+  /** Position of the first token of this attempt: what came before was replayed. */
+  readonly start: number
+  readonly tokens: Token[]
+  accepted: GenerationMessage | null
+  terminal: GenerationMessage | null
+}
+
+/** A finished attempt can be asked for again this long. */
+const keptMs = 60_000
+
+export class AttemptServer {
+  readonly #host: AttemptHost
+  readonly #send: Send
+  readonly #clock: Clock
+  readonly #served = new Map<string, Served>()
+
+  constructor(parts: { host: AttemptHost; send: Send; clock: Clock }) {
+    this.#host = parts.host
+    this.#send = parts.send
+    this.#clock = parts.clock
+  }
+
+  take(from: MachineId, message: GenerationMessage): void {
+    if (message.kind === 'attempt-submit') this.#submit(from, message)
+    else if (message.kind === 'attempt-cancel') this.#cancel(from, message.attempt)
+    else if (message.kind === 'attempt-resync') this.#resync(from, message)
+  }
+
+  /** The asker is dead: nobody reads what its attempts still say. */
+  loseMachine(machine: MachineId): void {
+    for (const served of this.#served.values())
+      if (served.from === machine) this.#cancel(machine, served.attempt)
+  }
+
+  #submit(from: MachineId, message: Extract<GenerationMessage, { kind: 'attempt-submit' }>): void {
+    const { attempt, replay } = message
+    const key = keyOf(from, attempt)
+    // Submitted twice over two links: the first one is already being answered.
+    if (this.#served.has(key)) return
+    const served: Served = {
+      from,
+      attempt,
+      start: replay.length,
+      tokens: [],
+      accepted: null,
+      terminal: null,
+    }
+    this.#served.set(key, served)
+    const order = {
+      attempt: localId(from, attempt),
+      group: groupId(message.group),
+      question: message.question as unknown as Question,
+      replay,
+    }
+    this.#host.submit(order, this.#sinkFor(served))
+  }
+
+  #sinkFor(served: Served): AttemptSink {
+    const { from, attempt } = served
+    const say = (message: GenerationMessage): void => this.#send(from, message)
+    const end = (message: GenerationMessage): void => {
+      served.terminal = message
+      say(message)
+      this.#clock.after(keptMs, () => this.#served.delete(keyOf(from, attempt)))
+    }
+    return {
+      accepted: (promptTokens, cachedTokens) => {
+        served.accepted = { kind: 'attempt-accepted', attempt, promptTokens, cachedTokens }
+        say(served.accepted)
+      },
+      progressed: (done, total) => say({ kind: 'attempt-progressed', attempt, done, total }),
+      token: (position, token) => {
+        served.tokens.push(token)
+        say(tokenMessage(attempt, position, token))
+      },
+      finished: (reason, parts, usage) =>
+        end({
+          kind: 'attempt-finished',
+          attempt,
+          reason,
+          parts: [...parts],
+          usage,
+          end: served.start + served.tokens.length,
+        }),
+      refused: ({ code, message }) => end({ kind: 'attempt-refused', attempt, code, message }),
+      lost: (cause) => end({ kind: 'attempt-lost', attempt, cause }),
+    }
+  }
+
+  #cancel(from: MachineId, attempt: string): void {
+    if (!this.#served.delete(keyOf(from, attempt))) return
+    this.#host.cancel(localId(from, attempt))
+  }
+
+  #resync(from: MachineId, { attempt, position }: { attempt: string; position: number }): void {
+    const served = this.#served.get(keyOf(from, attempt))
+    if (served === undefined) {
+      this.#send(from, {
+        kind: 'attempt-lost',
+        attempt,
+        cause: 'the machine no longer knows this attempt',
+      })
+      return
+    }
+    if (served.accepted !== null) this.#send(from, served.accepted)
+    for (const [index, token] of served.tokens.entries()) {
+      const at = served.start + index
+      if (at >= position) this.#send(from, tokenMessage(attempt, at, token))
+    }
+    if (served.terminal !== null) this.#send(from, served.terminal)
+  }
+}
+
+function tokenMessage(attempt: string, position: number, token: Token): GenerationMessage {
+  return { kind: 'attempt-token', attempt, position, token: token as never }
+}
+
+function keyOf(from: MachineId, attempt: string): string {
+  return `${from}/${attempt}`
+}
+
+/** Two gateways may count their attempts alike; on this machine the asker's id keeps them apart. */
+function localId(from: MachineId, attempt: string): AttemptId {
+  return attemptId(`${attempt}.${from.slice(0, 8)}`)
+}

@@ -1,0 +1,134 @@
+// Attempts of this gateway on other machines: the asking end of the token path between machines.
+import { type AttemptId, type MachineId, attemptId } from '../core/ids.ts'
+import type { Token } from '../core/serving/request.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { GenerationMessage } from '../wire/generation-messages.ts'
+import type { AttemptHost, AttemptOrder, AttemptSink } from './attempts.ts'
+
+type Send = (to: MachineId, message: GenerationMessage) => boolean
+
+interface Remote {
+  readonly machine: MachineId
+  readonly sink: AttemptSink
+  next: number
+  heardMs: number
+}
+
+/** Silence this long on a living machine may be a frame lost with a link: asking costs little. */
+const quietMs = 2000
+const lookEveryMs = 1000
+
+export class RemoteAttempts {
+  readonly #send: Send
+  readonly #clock: Clock
+  readonly #remote = new Map<AttemptId, Remote>()
+
+  constructor(parts: { send: Send; clock: Clock }) {
+    this.#send = parts.send
+    this.#clock = parts.clock
+    parts.clock.every(lookEveryMs, () => this.#askQuietOnes())
+  }
+
+  hostOn(machine: MachineId): AttemptHost {
+    return {
+      submit: (order, sink) => this.#submit(machine, order, sink),
+      cancel: (attempt) => {
+        if (this.#remote.delete(attempt)) this.#send(machine, { kind: 'attempt-cancel', attempt })
+      },
+    }
+  }
+
+  #submit(machine: MachineId, order: AttemptOrder, sink: AttemptSink): void {
+    const { attempt, group, question, replay } = order
+    this.#remote.set(attempt, { machine, sink, next: replay.length, heardMs: this.#clock.nowMs() })
+    const message = {
+      kind: 'attempt-submit',
+      attempt,
+      group,
+      question,
+      replay,
+    } as unknown as GenerationMessage
+    if (this.#send(machine, message)) return
+    this.#remote.delete(attempt)
+    sink.lost(`no link to machine ${machine.slice(0, 8)}… is up`)
+  }
+
+  take(from: MachineId, message: GenerationMessage): void {
+    const attempt = attemptId(message.attempt)
+    const remote = this.#remote.get(attempt)
+    // Only the machine that was asked may answer.
+    if (remote === undefined || remote.machine !== from) return
+    remote.heardMs = this.#clock.nowMs()
+    const { sink } = remote
+    switch (message.kind) {
+      case 'attempt-accepted':
+        sink.accepted(message.promptTokens, message.cachedTokens)
+        return
+      case 'attempt-progressed':
+        sink.progressed(message.done, message.total)
+        return
+      case 'attempt-token':
+        this.#takeToken(remote, message)
+        return
+      case 'attempt-finished':
+        if (message.end > remote.next) return this.#resync(attempt, remote)
+        this.#remote.delete(attempt)
+        sink.finished(message.reason, message.parts, message.usage)
+        return
+      case 'attempt-refused':
+        this.#remote.delete(attempt)
+        sink.refused({ code: message.code, message: message.message })
+        return
+      case 'attempt-lost':
+        this.#remote.delete(attempt)
+        sink.lost(message.cause)
+        return
+      case 'attempt-submit':
+      case 'attempt-cancel':
+      case 'attempt-resync':
+        return
+    }
+  }
+
+  #takeToken(remote: Remote, message: Extract<GenerationMessage, { kind: 'attempt-token' }>): void {
+    if (message.position < remote.next) return
+    if (message.position > remote.next) {
+      // Something was lost on the way; nothing after it counts until it is here.
+      this.#send(remote.machine, {
+        kind: 'attempt-resync',
+        attempt: message.attempt,
+        position: remote.next,
+      })
+      return
+    }
+    remote.next += 1
+    remote.sink.token(message.position, message.token as Token)
+  }
+
+  /** A link to this machine broke: whatever was on it is asked for again over another. */
+  linkLost(machine: MachineId): void {
+    for (const [attempt, remote] of this.#remote)
+      if (remote.machine === machine) this.#resync(attempt, remote)
+  }
+
+  loseMachine(machine: MachineId, cause: string): void {
+    for (const [attempt, remote] of this.#remote) {
+      if (remote.machine !== machine) continue
+      this.#remote.delete(attempt)
+      remote.sink.lost(cause)
+    }
+  }
+
+  #askQuietOnes(): void {
+    const nowMs = this.#clock.nowMs()
+    for (const [attempt, remote] of this.#remote) {
+      if (nowMs - remote.heardMs < quietMs) continue
+      remote.heardMs = nowMs
+      this.#resync(attempt, remote)
+    }
+  }
+
+  #resync(attempt: AttemptId, remote: Remote): void {
+    this.#send(remote.machine, { kind: 'attempt-resync', attempt, position: remote.next })
+  }
+}

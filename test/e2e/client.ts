@@ -1,0 +1,91 @@
+// A plain client of the chat API for tests, through a host's forwarded socket.
+import { request } from 'node:http'
+import { createParser } from 'eventsource-parser'
+import type { Host } from './hosts.ts'
+
+export interface Asked {
+  readonly model: string
+  readonly prompt: string
+  readonly seed?: number
+  readonly temperature?: number
+  readonly tokensMax?: number
+  readonly stream?: boolean
+}
+
+export interface Answer {
+  readonly text: string
+  readonly finish: string | null
+  readonly usage: { readonly completion_tokens: number } | null
+  readonly error: string | null
+  /** When each piece of text came, in ms since the request. */
+  readonly arrivalsMs: readonly number[]
+  readonly comments: number
+}
+
+interface Chunk {
+  readonly choices?: readonly {
+    readonly delta?: { readonly content?: string }
+    readonly finish_reason?: string | null
+  }[]
+  readonly usage?: { readonly completion_tokens: number }
+  readonly error?: { readonly message: string }
+}
+
+export function ask(host: Pick<Host, 'socketPath'>, asked: Asked): Promise<Answer> {
+  const { model, prompt, seed, temperature = 1, tokensMax } = asked
+  const body = JSON.stringify({
+    model,
+    messages: [{ role: 'user', content: prompt }],
+    stream: true,
+    stream_options: { include_usage: true },
+    temperature,
+    ...(seed === undefined ? {} : { seed }),
+    ...(tokensMax === undefined ? {} : { max_tokens: tokensMax }),
+  })
+  const startedMs = performance.now()
+  return new Promise((done, fail) => {
+    let text = ''
+    let finish: string | null = null
+    let usage: Answer['usage'] = null
+    let error: string | null = null
+    let comments = 0
+    const arrivalsMs: number[] = []
+    const parser = createParser({
+      onComment: () => (comments += 1),
+      onEvent({ data }) {
+        if (data === '[DONE]') return
+        const chunk = JSON.parse(data) as Chunk
+        if (chunk.error !== undefined) error = chunk.error.message
+        const piece = chunk.choices?.[0]?.delta?.content ?? ''
+        if (piece !== '') arrivalsMs.push(performance.now() - startedMs)
+        text += piece
+        finish = chunk.choices?.[0]?.finish_reason ?? finish
+        usage = chunk.usage ?? usage
+      },
+    })
+    const outgoing = request(
+      {
+        socketPath: host.socketPath,
+        path: '/v1/chat/completions',
+        method: 'POST',
+        headers: { host: 'localhost', 'content-type': 'application/json' },
+      },
+      (response) => {
+        const decoder = new TextDecoder()
+        let raw = ''
+        response.on('data', (bytes: Buffer) => {
+          const piece = decoder.decode(bytes, { stream: true })
+          raw += piece
+          if (response.statusCode === 200) parser.feed(piece)
+        })
+        response.on('end', () => {
+          if (response.statusCode !== 200) error = raw
+          done({ text, finish, usage, error, arrivalsMs, comments })
+        })
+        response.on('error', fail)
+      },
+    )
+    outgoing.on('error', fail)
+    outgoing.end(body)
+  })
+}

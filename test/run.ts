@@ -1,0 +1,220 @@
+// Runs every suite, one after the other, and closes with one line that says how it went.
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { prepare } from './prepare.ts'
+
+const root = resolve(import.meta.dirname, '..')
+const python = join(root, '.runtime', 'python', 'bin', 'python')
+
+interface Suite {
+  readonly name: string
+  /** What it needs beside Node. */
+  readonly needs: readonly ('browser' | 'namespaces')[]
+  readonly minutesMax: number
+  readonly run: (suite: Suite) => Promise<Counts>
+}
+
+interface Counts {
+  readonly passed: number
+  readonly failed: number
+}
+
+/** Fewer than this means that a suite has silently vanished. */
+const testsMin = 200
+
+const { values: flags } = parseArgs({
+  options: {
+    long: { type: 'boolean' },
+    only: { type: 'string', multiple: true },
+    list: { type: 'boolean' },
+  },
+})
+
+function nodeTests(
+  files: readonly string[],
+  options: { box?: boolean; env?: Record<string, string> } = {},
+): Suite['run'] {
+  return async ({ minutesMax }) => {
+    const folder = mkdtempSync(join(tmpdir(), 'bushel-test-'))
+    const countsFile = join(folder, 'counts.json')
+    const args = [
+      '--test',
+      '--test-force-exit',
+      '--test-concurrency=1',
+      `--test-timeout=${minutesMax * 60_000}`,
+      '--test-reporter=./test/reporter.ts',
+      ...files,
+    ]
+    const command =
+      options.box === true
+        ? [join(root, 'test', 'e2e', 'in-box.sh'), process.execPath, ...args]
+        : [process.execPath, ...args]
+    const code = await run(command, {
+      minutesMax,
+      env: { ...options.env, BUSHEL_TEST_COUNTS: countsFile },
+    })
+    try {
+      const counts = JSON.parse(readFileSync(countsFile, 'utf8')) as Counts
+      return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts
+    } catch {
+      return { passed: 0, failed: 1 }
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+}
+
+function command(...words: readonly string[]): Suite['run'] {
+  return async ({ minutesMax }) =>
+    (await run(words, { minutesMax })) === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 }
+}
+
+/** Python's own runner; its closing lines carry the counts. */
+function pythonTests(): Suite['run'] {
+  return async ({ minutesMax }) => {
+    let output = ''
+    const words = [python, '-m', 'unittest', 'discover', '-s', 'worker/tests', '-t', 'worker']
+    const env = {
+      PYTHONPATH: join(root, 'worker'),
+      PYTHONDONTWRITEBYTECODE: '1',
+      ...mklEnv(),
+      BUSHEL_STARTER: join(root, '.runtime', 'models', 'SmolLM2-135M-Instruct'),
+    }
+    const code = await run(words, { minutesMax, env, onOutput: (text) => (output += text) })
+    const ran = Number(/Ran (\d+) tests?/.exec(output)?.[1] ?? 0)
+    const count = (word: string): number =>
+      Number(new RegExp(`${word}=(\\d+)`).exec(output)?.[1] ?? 0)
+    const failed =
+      count('failures') + count('errors') + (code !== 0 && !/FAILED/.test(output) ? 1 : 0)
+    return { passed: ran - count('failures') - count('errors') - count('skipped'), failed }
+  }
+}
+
+function mklEnv(): Record<string, string> {
+  const lib = join(root, '.runtime', 'python', 'lib')
+  const mkl = readdirSync(lib).find((name) => name.startsWith('libmkl_rt.so'))
+  return mkl === undefined ? {} : { LD_PRELOAD: join(lib, mkl) }
+}
+
+function filesIn(folder: string): readonly string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => join(folder, name))
+    .sort()
+}
+
+const boxed = /\/hosts-[^/]*\.test\.ts$/
+const e2e = filesIn('test/e2e')
+const bin = (name: string): string => join(root, 'node_modules', '.bin', name)
+
+const suites: readonly Suite[] = [
+  { name: 'types', needs: [], minutesMax: 5, run: command('npm', 'run', '--silent', 'types') },
+  {
+    name: 'lint',
+    needs: [],
+    minutesMax: 5,
+    run: command(bin('oxlint'), 'src', 'test', 'bench', 'web/src'),
+  },
+  {
+    name: 'format',
+    needs: [],
+    minutesMax: 5,
+    run: command('npm', 'run', '--silent', 'format:check'),
+  },
+  { name: 'unused', needs: [], minutesMax: 5, run: command(bin('knip')) },
+  {
+    name: 'unit',
+    needs: [],
+    minutesMax: 10,
+    run: nodeTests(['src/**/*.test.ts', 'web/src/**/*.test.ts', ...filesIn('test/contracts')]),
+  },
+  { name: 'worker', needs: [], minutesMax: 10, run: pythonTests() },
+  ...e2e.map((file): Suite => ({
+    name: relative('test/e2e', file).replace('.test.ts', ''),
+    needs: file.includes('page') ? ['browser'] : boxed.test(file) ? ['namespaces'] : [],
+    minutesMax: 15,
+    run: nodeTests([file], {
+      box: boxed.test(file),
+      ...(flags.long === true ? { env: { BUSHEL_LONG: '1' } } : {}),
+    }),
+  })),
+  ...(flags.long === true
+    ? filesIn('test/long').map((file): Suite => ({
+        name: `long/${relative('test/long', file)}`,
+        needs: boxed.test(file) ? ['namespaces'] : [],
+        minutesMax: 120,
+        run: nodeTests([file], { box: boxed.test(file) }),
+      }))
+    : []),
+]
+
+function run(
+  words: readonly string[],
+  options: { minutesMax: number; env?: Record<string, string>; onOutput?: (text: string) => void },
+): Promise<number> {
+  return new Promise((done) => {
+    const [first = '', ...rest] = words
+    const child = spawn(first, rest, {
+      cwd: root,
+      env: {
+        ...process.env,
+        PATH: `${join(root, 'node_modules', '.bin')}:${process.env['PATH'] ?? ''}`,
+        ...options.env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    })
+    const show = (chunk: Buffer): void => {
+      process.stdout.write(chunk)
+      options.onOutput?.(chunk.toString())
+    }
+    child.stdout.on('data', show)
+    child.stderr.on('data', show)
+    // A suite that hangs is ended with everything it started.
+    const timer = setTimeout(() => {
+      console.log(`\nended after ${options.minutesMax} minutes`)
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+    }, options.minutesMax * 60_000)
+    child.on('close', (code) => {
+      clearTimeout(timer)
+      done(code ?? 1)
+    })
+  })
+}
+
+async function main(): Promise<number> {
+  const wanted = suites.filter(
+    (suite) => flags.only === undefined || flags.only.some((name) => suite.name.includes(name)),
+  )
+  if (flags.list === true) {
+    for (const suite of wanted) console.log(suite.name)
+    return 0
+  }
+  await prepare(new Set(wanted.flatMap((suite) => suite.needs)))
+  const total = { passed: 0, failed: 0 }
+  const rows: string[] = []
+  for (const suite of wanted) {
+    console.log(`\n── ${suite.name} ${'─'.repeat(Math.max(3, 60 - suite.name.length))}`)
+    const startedMs = performance.now()
+    const { passed, failed } = await suite.run(suite)
+    total.passed += passed
+    total.failed += failed
+    rows.push(
+      `${suite.name.padEnd(24)} ${String(passed).padStart(5)} passed ${String(failed).padStart(4)} failed ${((performance.now() - startedMs) / 1000).toFixed(1).padStart(8)} s`,
+    )
+  }
+  console.log(`\n${rows.join('\n')}`)
+  if (flags.only === undefined && total.passed + total.failed < testsMin) {
+    console.log(
+      `only ${total.passed + total.failed} tests ran; there should be at least ${testsMin}`,
+    )
+    total.failed += 1
+  }
+  console.log(`\n${total.passed} passed, ${total.failed} failed`)
+  return total.failed === 0 ? 0 : 1
+}
+
+process.exit(await main())
