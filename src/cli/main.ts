@@ -36,9 +36,11 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
 
 if (process.argv[1] !== undefined && fileURLToPath(import.meta.url) === process.argv[1]) {
   const out = createOutput({ stdout: process.stdout, stderr: process.stderr })
-  process.exitCode = await runCli(process.argv.slice(2), {
+  const code = await runCli(process.argv.slice(2), {
     env: process.env,
     programDir: findProgramDir(),
     out,
   })
+  // Whatever a failed start has left open must not keep the process.
+  process.exit(code)
 }

@@ -1,7 +1,8 @@
 // The HTTP face of a machine: one app with every protocol, health, the page and the cluster's own routes.
-import { OpenAPIHono } from '@hono/zod-openapi'
+import { Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { ApiDocument } from './api-document.ts'
 import { ApiError } from './api-error.ts'
 import { addClusterRoutes, type ClusterActions } from './cluster/routes.ts'
 import type { GatewayApp, GatewayEnv, GatewayParts } from './context.ts'
@@ -10,7 +11,7 @@ import { openAiError } from './openai/error-shape.ts'
 import { addOpenAiRoutes } from './openai/routes.ts'
 import { addPage } from './page.ts'
 
-export interface GatewayOptions extends GatewayParts {
+export interface GatewayOptions extends Omit<GatewayParts, 'api'> {
   readonly guard: GuardOptions
   readonly cluster: ClusterActions
   /** Folder of the built page; absent before the first build. */
@@ -19,19 +20,17 @@ export interface GatewayOptions extends GatewayParts {
 }
 
 export function createGateway(options: GatewayOptions): GatewayApp {
-  const app = new OpenAPIHono<GatewayEnv>()
+  const app = new Hono<GatewayEnv>()
   app.use(guard(options.guard))
   app.get('/healthz', (c) => c.json({ ok: true, version: options.version }))
   app.get('/readyz', (c) => {
     const ready = options.serving.isReady()
     return c.json({ ready }, ready ? 200 : 503)
   })
-  addOpenAiRoutes(app, options)
-  addClusterRoutes(app, options, options.cluster)
-  app.doc31('/openapi.json', {
-    openapi: '3.1.0',
-    info: { title: 'Bushel', version: options.version },
-  })
+  const parts: GatewayParts = { ...options, api: new ApiDocument() }
+  addOpenAiRoutes(app, parts)
+  addClusterRoutes(app, parts, options.cluster)
+  app.get('/openapi.json', (c) => c.json(parts.api.render(options.version)))
   addPage(app, options.pageDir)
   app.notFound((c) => {
     const message = `There is no ${c.req.method} ${c.req.path} here; GET /openapi.json lists what there is`

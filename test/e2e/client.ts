@@ -9,7 +9,7 @@ export interface Asked {
   readonly seed?: number
   readonly temperature?: number
   readonly tokensMax?: number
-  readonly stream?: boolean
+  readonly signal?: AbortSignal
 }
 
 export interface Answer {
@@ -32,6 +32,18 @@ interface Chunk {
 }
 
 export function ask(host: Pick<Host, 'socketPath'>, asked: Asked): Promise<Answer> {
+  return askAt({ socketPath: host.socketPath }, asked)
+}
+
+export function askUrl(url: string, asked: Asked): Promise<Answer> {
+  const { hostname, port } = new URL(url)
+  return askAt({ host: hostname, port }, asked)
+}
+
+function askAt(
+  where: { socketPath: string } | { host: string; port: string },
+  asked: Asked,
+): Promise<Answer> {
   const { model, prompt, seed, temperature = 1, tokensMax } = asked
   const body = JSON.stringify({
     model,
@@ -65,10 +77,11 @@ export function ask(host: Pick<Host, 'socketPath'>, asked: Asked): Promise<Answe
     })
     const outgoing = request(
       {
-        socketPath: host.socketPath,
+        ...where,
         path: '/v1/chat/completions',
         method: 'POST',
         headers: { host: 'localhost', 'content-type': 'application/json' },
+        ...(asked.signal === undefined ? {} : { signal: asked.signal }),
       },
       (response) => {
         const decoder = new TextDecoder()

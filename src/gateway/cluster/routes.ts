@@ -38,6 +38,18 @@ export function addClusterRoutes(
   actions: ClusterActions,
 ): void {
   addMembershipRoutes(app, actions.membership)
+  parts.api.describe({
+    method: 'get',
+    path: '/cluster/view',
+    summary: 'Machines, deployments, groups and ranks as they are now',
+  })
+  parts.api.describe({
+    method: 'post',
+    path: '/cluster/load',
+    summary: 'Makes a model wanted',
+    body: loadRequest,
+    responses: { 409: 'Why it cannot be' },
+  })
   app.get('/cluster/view', (c) => c.json(clusterView(parts.machine.state, actions.nowMs())))
   app.get('/cluster/deployments', (c) =>
     c.json(deploymentViews(parts.machine.state, actions.nowMs())),
@@ -67,19 +79,6 @@ export function addClusterRoutes(
   app.post('/cluster/stop', (c) => {
     actions.stop()
     return c.json({ stopping: true })
-  })
-  app.openAPIRegistry.registerPath({
-    method: 'get',
-    path: '/cluster/view',
-    summary: 'Machines, deployments, groups and ranks as they are now',
-    responses: { 200: { description: 'The cluster view' } },
-  })
-  app.openAPIRegistry.registerPath({
-    method: 'post',
-    path: '/cluster/load',
-    summary: 'Makes a model wanted',
-    request: { body: { content: { 'application/json': { schema: loadRequest } } } },
-    responses: { 200: { description: 'The deployment' }, 409: { description: 'Why it cannot be' } },
   })
 }
 

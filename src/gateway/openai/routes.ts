@@ -1,7 +1,7 @@
 // The OpenAI routes: models and chat completions.
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import { z } from 'zod'
 import { collectAnswer, streamAnswer } from '../answer.ts'
+import type { ApiDocument } from '../api-document.ts'
 import { ApiError } from '../api-error.ts'
 import type { GatewayApp, GatewayParts } from '../context.ts'
 import { EventStream } from '../event-stream.ts'
@@ -10,7 +10,7 @@ import { chatRequest, toQuestion } from './chat-request.ts'
 import { ChatChunks, chatCompletion } from './chat-response.ts'
 
 export function addOpenAiRoutes(app: GatewayApp, parts: GatewayParts): void {
-  describe(app)
+  describe(parts.api)
   app.get('/v1/models', (c) => c.json({ object: 'list', data: modelList(parts) }))
   app.get('/v1/models/:name{.+}', (c) => {
     const name = c.req.param('name')
@@ -74,26 +74,27 @@ function modelEntry(name: string, parts: GatewayParts): object {
   }
 }
 
-function describe(app: GatewayApp): void {
-  app.openAPIRegistry.registerPath({
+function describe(api: ApiDocument): void {
+  api.describe({
     method: 'get',
     path: '/v1/models',
     summary: 'Models that can be asked, loaded or not',
-    responses: { 200: { description: 'A list in the shape of the OpenAI API' } },
   })
-  app.openAPIRegistry.registerPath({
+  api.describe({
+    method: 'get',
+    path: '/v1/models/{name}',
+    summary: 'One model',
+    responses: { 404: 'No such model' },
+  })
+  api.describe({
     method: 'post',
     path: '/v1/chat/completions',
     summary: 'Answers a chat, whole or as a stream of server-sent events',
-    request: { body: { content: { 'application/json': { schema: chatRequest } } } },
+    body: chatRequest,
     responses: {
-      200: {
-        description: 'The answer',
-        content: { 'application/json': { schema: z.looseObject({}) } },
-      },
-      400: { description: 'The request cannot be answered; the message says what to change' },
-      404: { description: 'No such model' },
-      429: { description: 'Too many requests; Retry-After says when to come back' },
+      400: 'The request cannot be answered; the message says what to change',
+      404: 'No such model',
+      429: 'Too many requests; Retry-After says when to come back',
     },
   })
 }
