@@ -49,6 +49,8 @@ export async function startDaemon({
     )
   const { pid } = child
   assert(pid !== undefined, 'the daemon could not be started')
+  // A test that is ended in the middle must not leave a daemon; ranks go when its pipes close.
+  process.once('exit', () => child.kill('SIGKILL'))
   const url = `http://127.0.0.1:${port}`
   const processes = (): readonly number[] => withDescendants(pid)
   const stop = (): Promise<void> => end({ child, home, processes: processes(), said: () => output })
