@@ -15,6 +15,8 @@ export interface GuardOptions {
 }
 
 const openPaths = new Set(['/healthz', '/readyz'])
+/** What whoever may ask models may also see. */
+const readable = new Set(['/cluster/view'])
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]', '::1']
 
 export function hashKey(key: string): string {
@@ -70,7 +72,7 @@ function checkKey(authorization: string | undefined, path: string, options: Guar
   if (isPage || (hashes.length === 0 && options.isLoopback)) return
   const hash = hashKey(key)
   if (hashes.some((known) => sameText(known, hash))) {
-    if (!path.startsWith('/cluster/')) return
+    if (!path.startsWith('/cluster/') || readable.has(path)) return
     throw new ApiError({
       status: 403,
       message: 'This key may ask models but not change the cluster',

