@@ -1,0 +1,70 @@
+// Where the time of a token goes. Kept apart, because each part rests on another constant: the range
+// of a prediction and the sentence that explains it both come from these shares.
+import { type ConstantName, type Constants, constantTable } from './constants.ts'
+
+export const termNames = [
+  'weights',
+  'cache',
+  'scores',
+  'launches',
+  'matmul',
+  'collectives',
+  'wire',
+  'hops',
+  'engine',
+] as const
+export type TermName = (typeof termNames)[number]
+export type Terms = Readonly<Record<TermName, number>>
+
+export const noTerms: Terms = {
+  weights: 0,
+  cache: 0,
+  scores: 0,
+  launches: 0,
+  matmul: 0,
+  collectives: 0,
+  wire: 0,
+  hops: 0,
+  engine: 0,
+}
+
+export function addTerms(a: Terms, b: Terms): Terms {
+  return {
+    weights: a.weights + b.weights,
+    cache: a.cache + b.cache,
+    scores: a.scores + b.scores,
+    launches: a.launches + b.launches,
+    matmul: a.matmul + b.matmul,
+    collectives: a.collectives + b.collectives,
+    wire: a.wire + b.wire,
+    hops: a.hops + b.hops,
+    engine: a.engine + b.engine,
+  }
+}
+
+export function totalSeconds(terms: Terms): number {
+  let total = 0
+  for (const name of termNames) total += terms[name]
+  return total
+}
+
+/** The constant that a term mostly rests on. */
+export const termConstant: Readonly<Record<TermName, ConstantName>> = {
+  weights: 'memoryEfficiency',
+  cache: 'memoryEfficiency',
+  scores: 'attentionShare',
+  launches: 'kernelSeconds',
+  matmul: 'matmulEfficiency',
+  collectives: 'allReduceSlow',
+  wire: 'collectiveCopyBytesPerSecond',
+  hops: 'hopTcp',
+  engine: 'oldEngineSeconds',
+}
+
+/** True when every constant lies inside its physical bounds. */
+export function insideBounds(constants: Constants): boolean {
+  return (Object.keys(constantTable) as ConstantName[]).every(
+    (name) =>
+      constants[name] >= constantTable[name].low && constants[name] <= constantTable[name].high,
+  )
+}
