@@ -9,6 +9,16 @@ export interface CommandEntry {
 }
 
 export const registry: Readonly<Record<string, CommandEntry>> = {
+  plan: {
+    summary: 'how a model would run on your machines, or on machines you might buy',
+    section: 'Cluster',
+    load: () => import('./commands/plan.ts'),
+  },
+  predict: {
+    summary: 'predict the rows of a table of measurements',
+    section: 'Project',
+    load: () => import('./commands/predict.ts'),
+  },
   version: {
     summary: 'print the version of Bushel and what it runs on',
     section: 'Project',

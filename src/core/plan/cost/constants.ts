@@ -80,12 +80,12 @@ export const constantTable: Readonly<Record<ConstantName, ConstantEntry>> = {
     what: 'the same for latent attention with many small experts, attention scores included',
   },
   expertReplicatedShare: {
-    prior: 0.12,
+    prior: 0.15,
     priorSpread: 0.35,
     low: 0.03,
     high: 0.3,
     unit: 'share',
-    what: 'part of a mixture layer’s prefill that every tensor rank repeats: routing, sorting, dispatch, latent projections',
+    what: 'part of a mixture layer’s prefill that more tensor ranks do not shrink: routing, sorting, dispatch, latent projections, ever thinner experts',
   },
   allReduceFast: {
     prior: 28e-6,

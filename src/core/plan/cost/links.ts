@@ -21,6 +21,38 @@ export interface WorldMeasurement {
   readonly mebibyteSeconds: number
 }
 
+/** A link class as the table has it. */
+export interface LinkEntry {
+  readonly key: string
+  readonly class: LinkClass
+  readonly bytesPerSecond: number
+  /** One way, small message: what such a link usually takes. */
+  readonly typicalLatencySeconds: number
+  /** What of it comes on top of the wired links that the hop constants were fitted on. */
+  readonly extraLatencySeconds: number
+}
+
+/** A link of a class, with what was measured on it in place of the table's figures. */
+export function linkFigures(
+  entry: LinkEntry,
+  measured: {
+    readonly bytesPerSecond?: number | undefined
+    readonly latencySeconds?: number | undefined
+    readonly hopSeconds?: number | undefined
+  } = {},
+): LinkFigures {
+  const slower =
+    measured.latencySeconds === undefined
+      ? 0
+      : Math.max(0, measured.latencySeconds - entry.typicalLatencySeconds)
+  return {
+    class: entry.class,
+    bytesPerSecond: measured.bytesPerSecond ?? entry.bytesPerSecond,
+    latencySeconds: entry.extraLatencySeconds + slower,
+    ...(measured.hopSeconds === undefined ? {} : { hopSeconds: measured.hopSeconds }),
+  }
+}
+
 export type AllReduceTransport = 'mesh' | 'ring' | 'tcp-ring'
 
 export interface AllReduceModel {
@@ -52,6 +84,8 @@ export function allReduceModel(options: {
   readonly transport: AllReduceTransport
   readonly regime: CollectiveRegime
   readonly bytesPerSecond: number
+  /** Of the slowest link, beyond what the constant holds; RDMA has none. */
+  readonly latencySeconds?: number
   readonly constants: Constants
   readonly measurement?: WorldMeasurement | undefined
 }): AllReduceModel {
@@ -71,7 +105,9 @@ export function allReduceModel(options: {
         : constants.allReduceSlow
   const { wire, copied } = shares(transport, ranks)
   return {
-    latencySeconds: base * (ranks / 2) ** constants.allReduceGrowth,
+    latencySeconds:
+      base * (ranks / 2) ** constants.allReduceGrowth +
+      2 * (ranks - 1) * (options.latencySeconds ?? 0),
     secondsPerByte: wire / bytesPerSecond + copied / constants.collectiveCopyBytesPerSecond,
     measured: false,
   }

@@ -1,5 +1,6 @@
 // How sure a prediction is. Each part of the time rests on one constant that is known so well; what
 // the model itself leaves out comes on top. A cluster that was probed gets a narrower range.
+import { assertNever } from '../../assert.ts'
 import type { ConstantName } from './constants.ts'
 import { fittedSpread } from './fitted.ts'
 import { type TermName, type Terms, termNames, totalSeconds } from './terms.ts'
@@ -54,6 +55,8 @@ function termSpread(term: TermName, basis: Basis): number {
       )
     case 'engine':
       return fittedSpread.oldEngineSeconds
+    default:
+      return assertNever(term)
   }
 }
 

@@ -1,5 +1,6 @@
 // What a model is made of, layer by layer, and how many parameters that gives. Everything the
 // planner knows about a model is here; nothing asks for its name.
+import { assertNever } from '../../assert.ts'
 
 /** Attention with keys and values per head; a window limits what is kept and read. */
 export interface GroupedAttention {
@@ -21,6 +22,8 @@ export interface LatentAttention {
   readonly sparseTokens: number | null
   /** Extra values kept per token by an indexer that picks the tokens to read. */
   readonly indexDim: number
+  /** Tokens that share one cache entry, in models that also compress along the context. */
+  readonly tokensPerEntry: number
 }
 
 /** A state of fixed size instead of a cache that grows (gated delta nets, state space models). */
@@ -110,9 +113,13 @@ export function attentionKvElements(attention: AttentionShape): number {
     case 'grouped':
       return attention.kvHeads * (attention.headDim + attention.valueDim)
     case 'latent':
-      return attention.latentDim + attention.ropeDim + attention.indexDim
+      return (
+        (attention.latentDim + attention.ropeDim + attention.indexDim) / attention.tokensPerEntry
+      )
     case 'recurrent':
       return 0
+    default:
+      return assertNever(attention)
   }
 }
 

@@ -87,7 +87,8 @@ export function decodeSums(
     layerCount: count,
     batch,
     hidden: work.hidden,
-    head: { ...noWork, sharedBytes: work.headBytes, flops: batch * work.headFlops, kernels: 3 },
+    // Every rank of a world computes the head whole, as mlx-lm shards it.
+    head: { ...noWork, replicatedBytes: work.headBytes, flops: batch * work.headFlops, kernels: 3 },
     prefix,
   }
 }

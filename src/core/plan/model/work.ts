@@ -1,6 +1,6 @@
 // What a model asks of a machine: bytes to keep, bytes to read and arithmetic to do, per layer and
 // for a chosen quantisation. The cost model sees this alone.
-import { assert } from '../../assert.ts'
+import { assert, assertNever } from '../../assert.ts'
 import { type LayerKind, type ModelShape, attentionKvElements } from './shape.ts'
 
 /** How weights are stored. Bits count scales too: four-bit groups of 64 take 4.5. */
@@ -38,6 +38,8 @@ export interface LayerWork {
   readonly pairFlops: number
   readonly kernels: number
   readonly prefillClass: PrefillClass
+  /** Bytes of attention scores that prefill writes out per pair of tokens; fused kernels write none. */
+  readonly scoreBytesPerPair: number
 }
 
 export interface ModelWork {
@@ -112,6 +114,7 @@ function layerWork(kind: LayerKind, format: WeightFormat): LayerWork {
         scoreFlopsPerToken: 2 * width,
         scoreOnMatrixUnits: false,
         pairFlops: width,
+        scoreBytesPerPair: 0,
         prefillClass: experts === null ? 'dense' : 'experts',
       }
     }
@@ -123,10 +126,12 @@ function layerWork(kind: LayerKind, format: WeightFormat): LayerWork {
         kvTokensMax: Infinity,
         attendTokensMax: attention.sparseTokens ?? Infinity,
         fixedStateBytes: 0,
-        indexBytesPerToken: attention.indexDim * cacheBytesPerElement,
-        scoreFlopsPerToken: 2 * attention.queryHeads * width,
+        indexBytesPerToken: (attention.indexDim * cacheBytesPerElement) / attention.tokensPerEntry,
+        scoreFlopsPerToken: (2 * attention.queryHeads * width) / attention.tokensPerEntry,
         scoreOnMatrixUnits: true,
         pairFlops: 2 * attention.queryHeads * attention.valueDim,
+        // mlx-lm adds the rotary part of the scores as a mask: one array per head.
+        scoreBytesPerPair: attention.queryHeads * cacheBytesPerElement,
         prefillClass: 'latent',
       }
     }
@@ -141,8 +146,11 @@ function layerWork(kind: LayerKind, format: WeightFormat): LayerWork {
         scoreFlopsPerToken: 0,
         scoreOnMatrixUnits: false,
         pairFlops: 0,
+        scoreBytesPerPair: 0,
         prefillClass: experts === null ? 'dense' : 'experts',
       }
+    default:
+      return assertNever(attention)
   }
 }
 

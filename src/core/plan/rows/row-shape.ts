@@ -142,6 +142,7 @@ export function rowWork(shape: RowShape, bitsPerWeight: number): ModelWork {
     flopsPerToken: (2 * (shape.quantisedParameters + shape.sixteenBitParameters)) / layers,
     pairFlops: 2 * queryWidth,
     kernels: kernelsOf(latent ? 'latent' : 'grouped', shape.kind !== 'dense'),
+    scoreBytesPerPair: 0,
     prefillClass: shape.kind === 'dense' ? 'dense' : latent ? 'latent' : 'experts',
   }
   return {

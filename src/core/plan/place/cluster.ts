@@ -1,0 +1,82 @@
+// The machines and links as the search sees them: numbered, with figures resolved and the best link
+// of every pair looked up once.
+import { type MachineFigures, machineFigures } from '../cost/figures.ts'
+import type { Constants } from '../cost/constants.ts'
+import type { LinkFigures } from '../cost/links.ts'
+import type { MachineId } from '../../ids.ts'
+import type { MeasuredWorld, PlanLink, PlanMachine } from '../types.ts'
+
+export interface ClusterMachine {
+  readonly index: number
+  readonly machine: PlanMachine
+  readonly figures: MachineFigures
+}
+
+export interface Cluster {
+  readonly machines: readonly ClusterMachine[]
+  /** The best link of two machines, by index; null when none is known. */
+  readonly link: (a: number, b: number) => LinkFigures | null
+  readonly worlds: readonly MeasuredWorld[]
+}
+
+/** Chips stand in for a machine that was measured but whose chip is unknown: only figures matter. */
+const unknownWatts = { idle: 10, load: 60 } as const
+
+function figuresOf(machine: PlanMachine, constants: Constants): MachineFigures | null {
+  if (machine.chip !== null) return machineFigures(machine.chip, constants, machine.measurement)
+  const { memoryBytesPerSecond, kernelSeconds, matmulFlops } = machine.measurement
+  if (memoryBytesPerSecond === undefined || matmulFlops === undefined) return null
+  return {
+    memoryBytesPerSecond,
+    matmulFlops,
+    vectorFlops: matmulFlops,
+    kernelSeconds: kernelSeconds ?? constants.kernelSeconds,
+    wattsIdle: unknownWatts.idle,
+    wattsLoad: unknownWatts.load,
+    measured: { memory: true, kernels: kernelSeconds !== undefined, matmul: true },
+  }
+}
+
+/** RDMA before all else, then what moves most. */
+function better(a: LinkFigures, b: LinkFigures | null): boolean {
+  if (b === null) return true
+  if ((a.class === 'rdma') !== (b.class === 'rdma')) return a.class === 'rdma'
+  if (a.bytesPerSecond !== b.bytesPerSecond) return a.bytesPerSecond > b.bytesPerSecond
+  return a.latencySeconds < b.latencySeconds
+}
+
+export function createCluster(options: {
+  readonly machines: readonly PlanMachine[]
+  readonly links: readonly PlanLink[]
+  readonly worlds: readonly MeasuredWorld[]
+  readonly constants: Constants
+}): { readonly cluster: Cluster; readonly unknown: readonly PlanMachine[] } {
+  const machines: ClusterMachine[] = []
+  const unknown: PlanMachine[] = []
+  for (const machine of options.machines) {
+    const figures = figuresOf(machine, options.constants)
+    if (figures === null) unknown.push(machine)
+    else machines.push({ index: machines.length, machine, figures })
+  }
+  const indexOf = new Map<MachineId, number>(
+    machines.map((entry) => [entry.machine.id, entry.index] as const),
+  )
+  const count = machines.length
+  const table: (LinkFigures | null)[] = Array.from({ length: count * count }, () => null)
+  for (const link of options.links) {
+    const a = indexOf.get(link.source)
+    const b = indexOf.get(link.target)
+    if (a === undefined || b === undefined || a === b) continue
+    if (!better(link.figures, table[a * count + b] ?? null)) continue
+    table[a * count + b] = link.figures
+    table[b * count + a] = link.figures
+  }
+  return {
+    cluster: {
+      machines,
+      link: (a, b) => table[a * count + b] ?? null,
+      worlds: options.worlds,
+    },
+    unknown,
+  }
+}

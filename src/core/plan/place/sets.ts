@@ -1,0 +1,142 @@
+// Which sets of machines are worth trying. All of them while they are few; beyond that, sets grown
+// from the machines that matter, by speed, by memory and by how well they are linked.
+import type { Cluster } from './cluster.ts'
+
+/** Up to this many machines every set is tried. */
+export const exhaustiveMachinesMax = 6
+/** Distinct machines to grow from, and sizes to try, in larger clusters. */
+const seedsMax = 6
+
+function sizesUpTo(count: number): number[] {
+  const sizes: number[] = []
+  for (let size = 1; size <= count; size += size < 8 ? 1 : size < 16 ? 2 : 8) sizes.push(size)
+  if (sizes.at(-1) !== count) sizes.push(count)
+  return sizes
+}
+
+/** Machines that the search cannot tell apart share a signature. */
+export function machineSignature(cluster: Cluster, index: number): string {
+  const entry = cluster.machines[index]
+  if (entry === undefined) return ''
+  const { figures, machine } = entry
+  return [
+    figures.memoryBytesPerSecond,
+    figures.matmulFlops,
+    figures.kernelSeconds,
+    machine.memoryFreeBytes,
+    machine.inJacclWorld,
+    machine.role,
+  ].join('/')
+}
+
+/** The members and links of a set, without names: equal keys mean equal plans. */
+export function setKey(cluster: Cluster, members: readonly number[]): string {
+  const machines = members.map((index) => machineSignature(cluster, index)).sort()
+  const links: string[] = []
+  for (const [position, a] of members.entries())
+    for (const b of members.slice(position + 1)) {
+      const link = cluster.link(a, b)
+      links.push(
+        link === null ? '-' : `${link.class}${link.bytesPerSecond}/${link.hopSeconds ?? ''}`,
+      )
+    }
+  return `${machines.join('|')}#${links.sort().join('|')}`
+}
+
+function allSubsets(indices: readonly number[]): number[][] {
+  const subsets: number[][] = []
+  for (let mask = 1; mask < 1 << indices.length; mask++)
+    subsets.push(indices.filter((_, position) => (mask & (1 << position)) !== 0))
+  return subsets
+}
+
+type Preference = (cluster: Cluster, members: readonly number[], candidate: number) => number
+
+const preferences: readonly Preference[] = [
+  (cluster, _, candidate) => cluster.machines[candidate]?.figures.memoryBytesPerSecond ?? 0,
+  (cluster, _, candidate) => cluster.machines[candidate]?.machine.memoryFreeBytes ?? 0,
+  (cluster, members, candidate) => {
+    let quality = 0
+    for (const member of members) {
+      const link = cluster.link(member, candidate)
+      if (link === null) continue
+      quality += link.class === 'rdma' ? 1e12 : link.bytesPerSecond
+    }
+    return quality + (cluster.machines[candidate]?.figures.memoryBytesPerSecond ?? 0) / 1e3
+  },
+]
+
+function grow(
+  cluster: Cluster,
+  seed: number,
+  eligible: readonly number[],
+  prefer: Preference,
+): number[] {
+  const order = [seed]
+  const left = new Set(eligible.filter((index) => index !== seed))
+  while (left.size > 0) {
+    let best = -1
+    let bestValue = -Infinity
+    for (const candidate of left) {
+      const value = prefer(cluster, order, candidate)
+      if (value > bestValue) {
+        best = candidate
+        bestValue = value
+      }
+    }
+    order.push(best)
+    left.delete(best)
+  }
+  return order
+}
+
+/** Distinct machines, fastest and roomiest first in turn. */
+function seeds(cluster: Cluster, eligible: readonly number[]): number[] {
+  const distinct = new Map<string, number>()
+  for (const index of eligible) {
+    const key = machineSignature(cluster, index)
+    if (!distinct.has(key)) distinct.set(key, index)
+  }
+  const list = [...distinct.values()]
+  const by = (value: (index: number) => number): number[] =>
+    [...list].sort((a, b) => value(b) - value(a))
+  const fastest = by((index) => cluster.machines[index]?.figures.memoryBytesPerSecond ?? 0)
+  const roomiest = by((index) => cluster.machines[index]?.machine.memoryFreeBytes ?? 0)
+  const chosen = new Set<number>()
+  for (let rank = 0; rank < list.length && chosen.size < seedsMax; rank++) {
+    const fast = fastest[rank]
+    const roomy = roomiest[rank]
+    if (fast !== undefined) chosen.add(fast)
+    if (roomy !== undefined && chosen.size < seedsMax) chosen.add(roomy)
+  }
+  return [...chosen]
+}
+
+/** Sets to try, each once, smallest first. `pinned` machines are in all of them. */
+export function machineSets(
+  cluster: Cluster,
+  eligible: readonly number[],
+  pinned: readonly number[],
+): number[][] {
+  const found = new Map<string, number[]>()
+  const keep = (members: readonly number[]): void => {
+    if (!pinned.every((index) => members.includes(index))) return
+    const sorted = [...members].sort((a, b) => a - b)
+    const key = pinned.length > 0 ? sorted.join(',') : setKey(cluster, sorted)
+    if (!found.has(key)) found.set(key, sorted)
+  }
+  if (eligible.length <= exhaustiveMachinesMax)
+    for (const subset of allSubsets(eligible)) keep(subset)
+  else {
+    for (const index of eligible) keep([index])
+    const sizes = sizesUpTo(eligible.length)
+    const from = pinned.length > 0 ? pinned.slice(0, 1) : seeds(cluster, eligible)
+    for (const seed of from)
+      for (const prefer of preferences) {
+        const free = grow(cluster, seed, eligible, prefer)
+        const order = [...pinned, ...free.filter((index) => !pinned.includes(index))]
+        for (const size of sizes) if (size >= pinned.length) keep(order.slice(0, size))
+      }
+  }
+  return [...found.values()].sort((a, b) => a.length - b.length)
+}
