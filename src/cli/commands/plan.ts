@@ -1,6 +1,5 @@
 // `bushel plan`: how a model would run on these machines, or on machines one might buy; and how good
 // earlier predictions were.
-import type { Command } from 'commander'
 import { placeModel } from '../../core/plan/place-model.ts'
 import { loadPlanTables } from '../../models/plan-tables.ts'
 import { type CliContext, type CommandModule, UserError, exitCodes } from '../command.ts'

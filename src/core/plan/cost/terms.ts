@@ -43,9 +43,17 @@ export function addTerms(a: Terms, b: Terms): Terms {
 }
 
 export function totalSeconds(terms: Terms): number {
-  let total = 0
-  for (const name of termNames) total += terms[name]
-  return total
+  return (
+    terms.weights +
+    terms.cache +
+    terms.scores +
+    terms.launches +
+    terms.matmul +
+    terms.collectives +
+    terms.wire +
+    terms.hops +
+    terms.engine
+  )
 }
 
 /** The constant that a term mostly rests on. */

@@ -107,22 +107,24 @@ export const noWork: StageWork = {
   expertLayers: 0,
 }
 
+const between = (sums: Float64Array, from: number, to: number): number =>
+  (sums[to] ?? 0) - (sums[from] ?? 0)
+
 /** The work of layers `from` up to `to`; the last stage also computes the head. */
 export function stageWork(sums: DecodeSums, from: number, to: number): StageWork {
+  const { prefix } = sums
   const last = to === sums.layerCount ? sums.head : noWork
-  const part = (field: keyof StageWork): number =>
-    (sums.prefix[field][to] ?? 0) - (sums.prefix[field][from] ?? 0) + last[field]
   return {
-    sharedBytes: part('sharedBytes'),
-    replicatedBytes: part('replicatedBytes'),
-    expertBytes: part('expertBytes'),
-    kvSharedBytes: part('kvSharedBytes'),
-    kvReplicatedBytes: part('kvReplicatedBytes'),
-    vectorFlops: part('vectorFlops'),
-    matrixFlops: part('matrixFlops'),
-    flops: part('flops'),
-    kernels: part('kernels'),
-    layers: part('layers'),
-    expertLayers: part('expertLayers'),
+    sharedBytes: between(prefix.sharedBytes, from, to) + last.sharedBytes,
+    replicatedBytes: between(prefix.replicatedBytes, from, to) + last.replicatedBytes,
+    expertBytes: between(prefix.expertBytes, from, to),
+    kvSharedBytes: between(prefix.kvSharedBytes, from, to),
+    kvReplicatedBytes: between(prefix.kvReplicatedBytes, from, to),
+    vectorFlops: between(prefix.vectorFlops, from, to),
+    matrixFlops: between(prefix.matrixFlops, from, to),
+    flops: between(prefix.flops, from, to) + last.flops,
+    kernels: between(prefix.kernels, from, to) + last.kernels,
+    layers: to - from,
+    expertLayers: between(prefix.expertLayers, from, to),
   }
 }

@@ -9,13 +9,15 @@ import type { StrategyName } from '../types.ts'
 import { type Bench, type Group, type GroupStage, groupFits } from './group.ts'
 import { rankMemoryBytes } from './memory.ts'
 import { stageOrders } from './orders.ts'
-import { type SplitAim, type StageCosts, splitLayers } from './split.ts'
+import { type SplitAim, type StageCosts, reachOf, splitLayers } from './split.ts'
 import { type World, formWorld } from './world.ts'
 
 export interface Candidate {
   readonly strategy: StrategyName
   readonly group: Group
   readonly machines: readonly number[]
+  /** What its layers were cut for. */
+  readonly aim: SplitAim
 }
 
 type StageTemplate = Omit<GroupStage, 'from' | 'to'>
@@ -39,7 +41,12 @@ function shared(
 }
 
 /** Seconds and fit of a stage, layer by layer, for the splitter. Kept per template in `cache`. */
-function stageCosts(bench: Bench, template: StageTemplate, regime: CollectiveRegime): StageCosts {
+function stageCosts(
+  bench: Bench,
+  template: StageTemplate,
+  regime: CollectiveRegime,
+  needsRoom: boolean,
+): StageCosts {
   const layers = bench.work.layers.length
   const sums = bench.decode(1)
   const ranks = template.members.flatMap((member) => {
@@ -67,13 +74,13 @@ function stageCosts(bench: Bench, template: StageTemplate, regime: CollectiveReg
     seconds[layer + 1] = (seconds[layer] ?? 0) + own
   }
   const room = new Float64Array(layers + 1)
-  for (let to = 1; to <= layers; to++) room[to] = roomTaken(bench, template, to)
+  if (needsRoom) for (let to = 1; to <= layers; to++) room[to] = roomTaken(bench, template, to)
   return {
     seconds,
     room,
     lastRoom: bench.work.headBytes / leastMemory(bench, template),
     lastSeconds: totalSeconds(stageTerms({ ...run, work: { ...noWork, ...sums.head } })),
-    fits: (from, to) =>
+    reach: reachOf(layers, (from, to) =>
       template.members.every(
         (member) =>
           rankMemoryBytes(bench.memory, {
@@ -83,6 +90,7 @@ function stageCosts(bench: Bench, template: StageTemplate, regime: CollectiveReg
             sharing: template.sharing,
           }) <= (bench.cluster.machines[member.machine]?.machine.memoryFreeBytes ?? 0),
       ),
+    ),
   }
 }
 
@@ -127,13 +135,20 @@ export interface CandidateMaker {
   readonly aims: readonly SplitAim[]
   readonly clusterSize: number
   readonly costs: Map<string, StageCosts>
+  readonly splits: Map<string, number[] | null>
 }
 
-function costsOf(maker: CandidateMaker, template: StageTemplate): StageCosts {
-  const key = `${template.sharing}:${template.members.map((member) => `${member.machine}*${member.share}`).join(',')}`
+/** Stages that cost and hold the same have the same key. */
+function costKey(maker: CandidateMaker, template: StageTemplate): string {
+  return template.world === null
+    ? `alone:${template.members.map((member) => maker.bench.cluster.machines[member.machine]?.signature ?? 0).join(',')}`
+    : `${template.sharing}:${template.members.map((member) => `${member.machine}*${member.share}`).join(',')}`
+}
+
+function costsOf(maker: CandidateMaker, template: StageTemplate, key: string): StageCosts {
   let costs = maker.costs.get(key)
   if (costs === undefined) {
-    costs = stageCosts(maker.bench, template, maker.regime)
+    costs = stageCosts(maker.bench, template, maker.regime, maker.aims.includes('room'))
     maker.costs.set(key, costs)
   }
   return costs
@@ -144,19 +159,28 @@ function wholeModel(maker: CandidateMaker, template: StageTemplate): Group | nul
   return groupFits(maker.bench, group) ? group : null
 }
 
-function candidate(strategy: StrategyName, group: Group | null): Candidate[] {
+function candidate(
+  strategy: StrategyName,
+  group: Group | null,
+  aim: SplitAim = 'sum',
+): Candidate[] {
   if (group === null) return []
   return [
     {
       strategy,
       group,
+      aim,
       machines: group.stages.flatMap((stage) => stage.members.map((member) => member.machine)),
     },
   ]
 }
 
 /** Cuts the layers over stages in this order. */
-function cut(maker: CandidateMaker, templates: readonly StageTemplate[]): Group[] {
+function cut(
+  maker: CandidateMaker,
+  strategy: StrategyName,
+  templates: readonly StageTemplate[],
+): Candidate[] {
   const linked = templates.every((template, index) => {
     const previous = templates[index - 1]
     if (previous === undefined) return true
@@ -168,18 +192,25 @@ function cut(maker: CandidateMaker, templates: readonly StageTemplate[]): Group[
     )
   })
   if (!linked) return []
-  const costs = templates.map((template) => costsOf(maker, template))
-  const found = new Map<string, Group>()
+  const keys = templates.map((template) => costKey(maker, template))
+  const found = new Map<string, Candidate>()
   for (const aim of maker.aims) {
-    const bounds = splitLayers(costs, maker.bench.work.layers.length, aim)
+    const splitKey = `${aim};${keys.join(';')}`
+    let bounds = maker.splits.get(splitKey)
+    if (bounds === undefined) {
+      const costs = templates.map((template, index) => costsOf(maker, template, keys[index] ?? ''))
+      bounds = splitLayers(costs, maker.bench.work.layers.length, aim)
+      maker.splits.set(splitKey, bounds)
+    }
     if (bounds === null) return []
-    found.set(bounds.join(','), {
+    const group: Group = {
       stages: templates.map((template, index) => ({
         ...template,
         from: bounds[index] ?? 0,
         to: bounds[index + 1] ?? 0,
       })),
-    })
+    }
+    for (const made of candidate(strategy, group, aim)) found.set(bounds.join(','), made)
   }
   return [...found.values()]
 }
@@ -191,7 +222,7 @@ export function singleCandidates(maker: CandidateMaker, machine: number): Candid
 export function pipelineCandidates(maker: CandidateMaker, members: readonly number[]): Candidate[] {
   if (members.length > maker.bench.work.layers.length) return []
   return stageOrders(maker.bench, members, maker.clusterSize).flatMap((order) =>
-    cut(maker, order.map(alone)).flatMap((group) => candidate('pipeline', group)),
+    cut(maker, 'pipeline', order.map(alone)),
   )
 }
 
@@ -309,7 +340,7 @@ export function tensorPipelineCandidates(
     if (world === null) return []
     templates.push(shared(world, 'tensor', () => 1 / ways))
   }
-  return cut(maker, templates).flatMap((group) => candidate('tensor-pipeline', group))
+  return cut(maker, 'tensor-pipeline', templates)
 }
 
 /** RDMA neighbours of the same kind make the best worlds. */

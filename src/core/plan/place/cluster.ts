@@ -10,12 +10,18 @@ export interface ClusterMachine {
   readonly index: number
   readonly machine: PlanMachine
   readonly figures: MachineFigures
+  /** Machines that no figure tells apart share a number. */
+  readonly signature: number
 }
 
 export interface Cluster {
   readonly machines: readonly ClusterMachine[]
   /** The best link of two machines, by index; null when none is known. */
   readonly link: (a: number, b: number) => LinkFigures | null
+  /** The same for links: equal numbers, equal figures; 0 is no link. */
+  readonly linkKind: (a: number, b: number) => number
+  /** All pairs are linked alike, so sets need not be told apart by links. */
+  readonly uniform: boolean
   readonly worlds: readonly MeasuredWorld[]
 }
 
@@ -45,6 +51,19 @@ function better(a: LinkFigures, b: LinkFigures | null): boolean {
   return a.latencySeconds < b.latencySeconds
 }
 
+/** Numbers for texts, from 1, in the order of their first use. */
+function interning(): (text: string) => number {
+  const known = new Map<string, number>()
+  return (text) => {
+    let number = known.get(text)
+    if (number === undefined) {
+      number = known.size + 1
+      known.set(text, number)
+    }
+    return number
+  }
+}
+
 export function createCluster(options: {
   readonly machines: readonly PlanMachine[]
   readonly links: readonly PlanLink[]
@@ -53,16 +72,38 @@ export function createCluster(options: {
 }): { readonly cluster: Cluster; readonly unknown: readonly PlanMachine[] } {
   const machines: ClusterMachine[] = []
   const unknown: PlanMachine[] = []
+  const signatures = interning()
+  const signatureOf = (machine: PlanMachine, figures: MachineFigures): number =>
+    signatures(
+      [
+        figures.memoryBytesPerSecond,
+        figures.matmulFlops,
+        figures.vectorFlops,
+        figures.kernelSeconds,
+        figures.wattsLoad,
+        machine.memoryFreeBytes,
+        machine.inJacclWorld,
+        machine.role,
+      ].join('/'),
+    )
   for (const machine of options.machines) {
     const figures = figuresOf(machine, options.constants)
     if (figures === null) unknown.push(machine)
-    else machines.push({ index: machines.length, machine, figures })
+    else
+      machines.push({
+        index: machines.length,
+        machine,
+        figures,
+        signature: signatureOf(machine, figures),
+      })
   }
   const indexOf = new Map<MachineId, number>(
     machines.map((entry) => [entry.machine.id, entry.index] as const),
   )
   const count = machines.length
   const table: (LinkFigures | null)[] = Array.from({ length: count * count }, () => null)
+  const kinds = new Int32Array(count * count)
+  const linkKinds = interning()
   for (const link of options.links) {
     const a = indexOf.get(link.source)
     const b = indexOf.get(link.target)
@@ -70,11 +111,23 @@ export function createCluster(options: {
     if (!better(link.figures, table[a * count + b] ?? null)) continue
     table[a * count + b] = link.figures
     table[b * count + a] = link.figures
+    const { figures } = link
+    const kind = linkKinds(
+      `${figures.class}/${figures.bytesPerSecond}/${figures.latencySeconds}/${figures.hopSeconds ?? ''}`,
+    )
+    kinds[a * count + b] = kind
+    kinds[b * count + a] = kind
   }
+  let uniform = true
+  for (let a = 0; a < count; a++)
+    for (let b = 0; b < count; b++)
+      if (a !== b && kinds[a * count + b] !== kinds[1]) uniform = false
   return {
     cluster: {
       machines,
       link: (a, b) => table[a * count + b] ?? null,
+      linkKind: (a, b) => kinds[a * count + b] ?? 0,
+      uniform,
       worlds: options.worlds,
     },
     unknown,

@@ -7,9 +7,9 @@ import { totalSeconds } from '../cost/terms.ts'
 import { replicaShare } from '../rows/predict-row.ts'
 import type { LossOutcome, PlanFigures, PlanRequest, Range } from '../types.ts'
 import { energyOf, pricePerMillion } from './energy.ts'
-import { type Bench, type Group, aloneTerms, groupFits } from './group.ts'
+import { type Bench, type Group, aloneTerms } from './group.ts'
 import { lossesOf } from './losses.ts'
-import { longestContext, memorySums } from './memory.ts'
+import { longestContext, rankMemoryByContext } from './memory.ts'
 import { type Rates, groupRates } from './rates.ts'
 import type { Found } from './search.ts'
 
@@ -158,14 +158,17 @@ export function togetherRate(request: PlanRequest, rates: readonly Rates[]): num
 function longestOf(context: FigureContext, groups: readonly Group[]): number {
   const { bench, request } = context
   const concurrency = Math.ceil(request.concurrency / groups.length)
-  return Math.min(
-    ...groups.map((group) =>
-      longestContext(
-        (contextTokens) =>
-          groupFits(bench, group, memorySums(bench.work, { contextTokens, concurrency })),
-        bench.work.contextTokensMax,
-      ),
+  const ranks = groups.flatMap((group) =>
+    group.stages.flatMap(({ from, to, sharing, members }) =>
+      members.map(({ machine, share }) => ({
+        free: bench.cluster.machines[machine]?.machine.memoryFreeBytes ?? 0,
+        needed: rankMemoryByContext(bench.memoryEmpty, { from, to, share, sharing, concurrency }),
+      })),
     ),
+  )
+  return longestContext(
+    (contextTokens) => ranks.every((rank) => rank.needed(contextTokens) <= rank.free),
+    bench.work.contextTokensMax,
   )
 }
 

@@ -37,6 +37,8 @@ export interface Bench {
   readonly decodeFull: DecodeSums
   readonly prefill: PrefillSums
   readonly memory: MemorySums
+  /** The same without any cache. */
+  readonly memoryEmpty: MemorySums
 }
 
 /** Tokens of a typical answer: decoding is timed half way through it. */
@@ -67,14 +69,17 @@ export function createBench(options: {
     decodeFull: decodeSums(work, { contextTokens, batch: 1 }),
     prefill: prefillSums(work),
     memory: memorySums(work, { contextTokens, concurrency }),
+    memoryEmpty: memorySums(work, { contextTokens: 0, concurrency: 0 }),
   }
 }
 
 function rankShares(bench: Bench, stage: GroupStage): RankShare[] {
-  return stage.members.flatMap((member) => {
+  const shares: RankShare[] = []
+  for (const member of stage.members) {
     const machine = bench.cluster.machines[member.machine]
-    return machine === undefined ? [] : [{ figures: machine.figures, share: member.share }]
-  })
+    if (machine !== undefined) shares.push({ figures: machine.figures, share: member.share })
+  }
+  return shares
 }
 
 /** Memory of every rank, in the order of stages and members. */

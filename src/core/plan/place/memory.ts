@@ -60,15 +60,20 @@ export function memorySums(work: ModelWork, ask: MemoryAsk): MemorySums {
     add(sums.whole, index, layer.replicatedBytes)
     add(sums.cacheCut, index, layer.kvWays > 1 ? cache : 0)
     add(sums.cacheWhole, index, layer.kvWays > 1 ? 0 : cache)
-    scores = Math.max(
-      scores,
-      layer.scoreBytesPerPair * Math.min(chunkTokens, ask.contextTokens) * ask.contextTokens,
-    )
+    scores = Math.max(scores, layer.scoreBytesPerPair)
   }
-  const rows = Math.min(chunkTokens, ask.contextTokens)
-  const activationBytes =
-    rows * work.hidden * 2 * activationCopies + Math.min(scores, scoreBytesMax)
-  return { work, ...sums, activationBytes }
+  return { work, ...sums, activationBytes: activationBytes(work, ask.contextTokens, scores) }
+}
+
+/** What prefill writes out for one chunk; `scoreBytesPerPair` of the layer that writes most. */
+function activationBytes(
+  work: ModelWork,
+  contextTokens: number,
+  scoreBytesPerPair: number,
+): number {
+  const rows = Math.min(chunkTokens, contextTokens)
+  const scores = scoreBytesPerPair * rows * contextTokens
+  return rows * work.hidden * 2 * activationCopies + Math.min(scores, scoreBytesMax)
 }
 
 /** Memory of one rank holding layers `from` to `to`. */
@@ -98,6 +103,41 @@ export function rankMemoryBytes(
     part(sums.cacheWhole) +
     ends
   return kept * (1 + slackShare) + sums.activationBytes + runtimeBytes
+}
+
+/**
+ * Memory of a rank as a function of the context alone, for asking again and again: layers are counted
+ * by kind once, so that one answer costs a few multiplications. `empty` are the sums without cache.
+ */
+export function rankMemoryByContext(
+  empty: MemorySums,
+  options: {
+    readonly from: number
+    readonly to: number
+    readonly share: number
+    readonly sharing: 'alone' | 'tensor' | 'expert'
+    readonly concurrency: number
+  },
+): (contextTokens: number) => number {
+  const { work } = empty
+  const { from, to, concurrency } = options
+  const counts = new Map<LayerWork, number>()
+  for (let index = from; index < to; index++) {
+    const layer = work.layers[index]
+    if (layer !== undefined) counts.set(layer, (counts.get(layer) ?? 0) + 1)
+  }
+  const fixed = rankMemoryBytes(empty, options)
+  const cut = options.sharing === 'tensor' ? options.share : 1
+  return (contextTokens) => {
+    let cache = 0
+    let scores = 0
+    for (const [layer, count] of counts) {
+      const bytes = layerCacheBytes(layer, { contextTokens, concurrency }) * count
+      cache += layer.kvWays > 1 ? bytes * cut : bytes
+      scores = Math.max(scores, layer.scoreBytesPerPair)
+    }
+    return fixed + cache * (1 + slackShare) + activationBytes(work, contextTokens, scores)
+  }
 }
 
 /** The longest context that still fits, by bisection over whole cache steps. */

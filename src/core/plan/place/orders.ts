@@ -2,7 +2,6 @@
 // with the cheapest hops.
 import { hopSeconds } from '../cost/links.ts'
 import type { Bench } from './group.ts'
-import { machineSignature } from './sets.ts'
 
 /** Sets up to this size are tried in every order, when the whole cluster is small. */
 const everyOrderMax = 4
@@ -85,12 +84,16 @@ export function stageOrders(
   members: readonly number[],
   clusterSize: number,
 ): number[][] {
-  const alike = new Set(members.map((index) => machineSignature(bench.cluster, index))).size === 1
+  const { cluster } = bench
+  const alike = new Set(members.map((index) => cluster.machines[index]?.signature ?? 0)).size === 1
+  if (alike && cluster.uniform) return [[...members]]
   const links = new Set(
-    members.flatMap((a, position) => members.slice(position + 1).map((b) => hop(bench, a, b))),
+    members.flatMap((a, position) =>
+      members.slice(position + 1).map((b) => cluster.linkKind(a, b)),
+    ),
   )
   if (alike && links.size <= 1) return [[...members]]
   if (members.length <= everyOrderMax && clusterSize <= everyOrderMax) return permutations(members)
-  const path = cheapestPath(bench, members)
-  return [path, [...path].reverse()]
+  const path = links.size <= 1 ? [...members] : cheapestPath(bench, members)
+  return members.length <= exactPathMax ? [path, [...path].reverse()] : [path]
 }

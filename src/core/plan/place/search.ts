@@ -1,5 +1,6 @@
 // The search: every sensible set of machines, every strategy on it, and of each kind of plan the one
 // that serves the goal best.
+import { assertNever } from '../../assert.ts'
 import type { Constants } from '../cost/constants.ts'
 import type { CollectiveRegime } from '../cost/links.ts'
 import { modelWork } from '../model/work.ts'
@@ -52,6 +53,7 @@ export function createMaker(
     aims: aimsOf(request.policy.goal),
     clusterSize: bench.cluster.machines.length,
     costs: new Map(),
+    splits: new Map(),
   }
 }
 
@@ -80,6 +82,31 @@ function onSet(maker: CandidateMaker, members: readonly number[]): Candidate[] {
   return candidates
 }
 
+/** Candidates of one strategy only, for copies of a plan. */
+function sameOnSet(
+  maker: CandidateMaker,
+  members: readonly number[],
+  like: Candidate,
+): readonly Candidate[] {
+  switch (like.strategy) {
+    case 'single':
+      return singleCandidates(maker, members[0] ?? 0)
+    case 'pipeline':
+      return pipelineCandidates(maker, members)
+    case 'expert':
+      return expertCandidates(maker, members)
+    case 'tensor-pipeline':
+      return tensorPipelineCandidates(maker, members, like.group.stages[0]?.members.length ?? 2)
+    case 'tensor':
+    case 'uneven-tensor':
+      return tensorCandidates(maker, members).filter((made) => made.strategy === like.strategy)
+    case 'replicas':
+      return []
+    default:
+      return assertNever(like.strategy)
+  }
+}
+
 export function search(
   request: PlanRequest,
   options: {
@@ -99,10 +126,7 @@ export function search(
       const rates = groupRates(bench, candidate.group, regime)
       const score = quickScore(goal, rates)
       if (!Number.isFinite(score) || score <= 0) continue
-      // With other goals the memory left matters too, so plans of another shape are kept apart.
-      const shape =
-        goal === 'context' ? candidate.group.stages.map((stage) => stage.to).join('-') : ''
-      const key = `${candidate.strategy}/${candidate.machines.length}/${shape}`
+      const key = `${candidate.strategy}/${candidate.machines.length}/${candidate.aim}`
       const best = kept.get(key)
       if (best === undefined || score > best.score) kept.set(key, { candidate, rates, score })
     }
@@ -156,8 +180,7 @@ function bestCopy(
   let bestScore = 0
   const sets = size === 1 ? left.map((index) => [index]) : copySets(maker, left, size)
   for (const members of sets)
-    for (const candidate of onSet(maker, members)) {
-      if (candidate.strategy !== like.strategy) continue
+    for (const candidate of sameOnSet(maker, members, like)) {
       const score = 1 / groupRates(maker.bench, candidate.group, maker.regime).answerSeconds
       if (score > bestScore) {
         best = candidate

@@ -14,33 +14,24 @@ function sizesUpTo(count: number): number[] {
   return sizes
 }
 
-/** Machines that the search cannot tell apart share a signature. */
-export function machineSignature(cluster: Cluster, index: number): string {
-  const entry = cluster.machines[index]
-  if (entry === undefined) return ''
-  const { figures, machine } = entry
-  return [
-    figures.memoryBytesPerSecond,
-    figures.matmulFlops,
-    figures.kernelSeconds,
-    machine.memoryFreeBytes,
-    machine.inJacclWorld,
-    machine.role,
-  ].join('/')
-}
+const signatureOf = (cluster: Cluster, index: number): number =>
+  cluster.machines[index]?.signature ?? 0
 
 /** The members and links of a set, without names: equal keys mean equal plans. */
-export function setKey(cluster: Cluster, members: readonly number[]): string {
-  const machines = members.map((index) => machineSignature(cluster, index)).sort()
-  const links: string[] = []
+function setKey(cluster: Cluster, members: readonly number[]): string {
+  const machines = members.map((index) => signatureOf(cluster, index)).sort((a, b) => a - b)
+  if (cluster.uniform) return machines.join(',')
+  // Which kinds of link meet which kinds of machine, counted: the same counts, the same plan but for
+  // cablings so odd that nobody would tell them apart either.
+  const links: number[] = []
   for (const [position, a] of members.entries())
-    for (const b of members.slice(position + 1)) {
-      const link = cluster.link(a, b)
-      links.push(
-        link === null ? '-' : `${link.class}${link.bytesPerSecond}/${link.hopSeconds ?? ''}`,
-      )
+    for (let other = position + 1; other < members.length; other++) {
+      const b = members[other] ?? a
+      const left = signatureOf(cluster, a)
+      const right = signatureOf(cluster, b)
+      links.push(cluster.linkKind(a, b) * 1e6 + Math.min(left, right) * 1e3 + Math.max(left, right))
     }
-  return `${machines.join('|')}#${links.sort().join('|')}`
+  return `${machines.join(',')}#${links.sort((a, b) => a - b).join(',')}`
 }
 
 function allSubsets(indices: readonly number[]): number[][] {
@@ -92,9 +83,9 @@ function grow(
 
 /** Distinct machines, fastest and roomiest first in turn. */
 function seeds(cluster: Cluster, eligible: readonly number[]): number[] {
-  const distinct = new Map<string, number>()
+  const distinct = new Map<number, number>()
   for (const index of eligible) {
-    const key = machineSignature(cluster, index)
+    const key = signatureOf(cluster, index)
     if (!distinct.has(key)) distinct.set(key, index)
   }
   const list = [...distinct.values()]

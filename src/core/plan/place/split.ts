@@ -9,8 +9,8 @@ export interface StageCosts {
   /** Part of its memory that the first n layers take, and what the last stage adds. */
   readonly room: Float64Array
   readonly lastRoom: number
-  /** Whether layers `from` to `to` fit its ranks; shrinking a run never makes it worse. */
-  readonly fits: (from: number, to: number) => boolean
+  /** For each first layer, how far a run may go that still fits its ranks. */
+  readonly reach: Int32Array
 }
 
 /** Least time in all, least slowest stage, or most room left for context. */
@@ -22,6 +22,23 @@ export function splitLayers(
   layerCount: number,
   aim: SplitAim,
 ): number[] | null {
+  if (stages.length <= fineStagesMax) return cutAt(stages, layerCount, aim, 1)
+  // Many stages are cut in steps of a few layers, and layer by layer only where that does not fit.
+  const step = Math.max(1, Math.floor(layerCount / stages.length / 4))
+  return (
+    cutAt(stages, layerCount, aim, step) ?? (step > 1 ? cutAt(stages, layerCount, aim, 1) : null)
+  )
+}
+
+const fineStagesMax = 6
+
+/** Dynamic programming over stages and boundaries; boundaries stand at multiples of `step`. */
+function cutAt(
+  stages: readonly StageCosts[],
+  layerCount: number,
+  aim: SplitAim,
+  step: number,
+): number[] | null {
   const count = stages.length
   if (count === 0 || count > layerCount) return null
   let best = new Float64Array(layerCount + 1).fill(Infinity)
@@ -32,15 +49,15 @@ export function splitLayers(
     const origin = new Int32Array(layerCount + 1).fill(-1)
     const restStages = count - index - 1
     const lastTo = layerCount - restStages
-    for (let from = index; from < lastTo; from++) {
+    const costs = aim === 'room' ? stage.room : stage.seconds
+    const last = aim === 'room' ? stage.lastRoom : stage.lastSeconds
+    for (let from = index === 0 ? 0 : step; from < lastTo; from += step) {
       const before = best[from] ?? Infinity
       if (before === Infinity) continue
-      const costs = aim === 'room' ? stage.room : stage.seconds
-      const last = aim === 'room' ? stage.lastRoom : stage.lastSeconds
       const start = costs[from] ?? 0
-      const firstTo = restStages === 0 ? layerCount : from + 1
-      for (let to = firstTo; to <= lastTo; to++) {
-        if (!stage.fits(from, to)) break
+      const firstTo = restStages === 0 ? layerCount : from + step
+      const reach = Math.min(lastTo, stage.reach[from] ?? 0)
+      for (let to = firstTo; to <= reach; to += step) {
         const own = (costs[to] ?? 0) - start + (to === layerCount ? last : 0)
         const value = aim === 'sum' ? before + own : Math.max(before, own)
         if (value < (next[to] ?? Infinity)) {
@@ -60,4 +77,19 @@ export function splitLayers(
     bounds.unshift(from)
   }
   return bounds
+}
+
+/** The farthest end for every start, when a longer run never fits where a shorter one does not. */
+export function reachOf(
+  layerCount: number,
+  fits: (from: number, to: number) => boolean,
+): Int32Array {
+  const reach = new Int32Array(layerCount + 1)
+  let to = 0
+  for (let from = 0; from < layerCount; from++) {
+    to = Math.max(to, from)
+    while (to < layerCount && fits(from, to + 1)) to++
+    reach[from] = to
+  }
+  return reach
 }
