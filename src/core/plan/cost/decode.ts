@@ -97,3 +97,20 @@ export function stageTerms(run: StageRun): Terms {
     wire: collectives * run.allReduce.secondsPerByte * run.activationBytes,
   }
 }
+
+/** The least time a step can take: every byte it needs at the memory's peak, and nothing else. */
+export function roofSeconds(run: Pick<StageRun, 'work' | 'ranks' | 'sharing'>): number {
+  const { work, sharing } = run
+  let slowest = 0
+  for (const rank of run.ranks) {
+    const cut = sharing === 'tensor' ? rank.share : 1
+    const expertCut = sharing === 'expert' ? rank.share : cut
+    const bytes =
+      (work.sharedBytes + work.kvSharedBytes) * cut +
+      work.expertBytes * expertCut +
+      work.replicatedBytes +
+      work.kvReplicatedBytes
+    slowest = Math.max(slowest, bytes / rank.figures.memoryPeakBytesPerSecond)
+  }
+  return slowest
+}

@@ -29,6 +29,8 @@ export interface MachineMeasurement {
 }
 
 export interface MachineFigures {
+  /** What the memory could do at best: no prediction reads faster. */
+  readonly memoryPeakBytesPerSecond: number
   readonly memoryBytesPerSecond: number
   readonly vectorFlops: number
   readonly matmulFlops: number
@@ -50,7 +52,10 @@ export function machineFigures(
   constants: Constants,
   measurement: MachineMeasurement = {},
 ): MachineFigures {
+  const peak = chip.memoryBandwidthBytesPerSecond
   return {
+    // A measurement above the specification moves the roof, it does not break it.
+    memoryPeakBytesPerSecond: Math.max(peak, measurement.memoryBytesPerSecond ?? 0),
     memoryBytesPerSecond:
       measurement.memoryBytesPerSecond ??
       chip.memoryBandwidthBytesPerSecond * constants.memoryEfficiency,

@@ -7,7 +7,7 @@ import { totalSeconds } from '../cost/terms.ts'
 import { replicaShare } from '../rows/predict-row.ts'
 import type { LossOutcome, PlanFigures, PlanRequest, Range } from '../types.ts'
 import { energyOf, pricePerMillion } from './energy.ts'
-import { type Bench, type Group, aloneTerms } from './group.ts'
+import { type Bench, type Group, aloneTerms, bestLink, roofRate } from './group.ts'
 import { lossesOf } from './losses.ts'
 import { longestContext, rankMemoryByContext } from './memory.ts'
 import { type Rates, groupRates } from './rates.ts'
@@ -31,12 +31,7 @@ function basisOf(
   const figures = members.flatMap((member) => bench.cluster.machines[member.machine]?.figures ?? [])
   const links = group.stages
     .slice(1)
-    .map((stage, index) =>
-      bench.cluster.link(
-        group.stages[index]?.members[0]?.machine ?? 0,
-        stage.members[0]?.machine ?? 0,
-      ),
-    )
+    .map((stage, index) => bestLink(bench, group.stages[index]?.members ?? [], stage.members))
   return {
     phase,
     regime,
@@ -122,7 +117,10 @@ export function planFigures(context: FigureContext, found: Found): PlanFigures {
   )
   return {
     firstTokenSeconds: prompt,
-    tokensPerSecondAlone: rate,
+    tokensPerSecondAlone: {
+      ...rate,
+      high: Math.min(rate.high, Math.max(...groups.map((group) => roofRate(bench, group)))),
+    },
     tokensPerSecondFullContext: Math.max(
       ...groups.map(
         (group) => 1 / totalSeconds(aloneTerms(bench, group, context.regime, bench.decodeFull)),

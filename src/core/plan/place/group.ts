@@ -1,8 +1,8 @@
 // One group worked out: who holds which layers, whether it fits, and how long a token takes alone and
 // in company. Everything the search compares comes from here.
 import type { Constants } from '../cost/constants.ts'
-import { type RankShare, type StageRun, stageTerms } from '../cost/decode.ts'
-import { type CollectiveRegime, hopSeconds } from '../cost/links.ts'
+import { type RankShare, type StageRun, roofSeconds, stageTerms } from '../cost/decode.ts'
+import { type CollectiveRegime, type LinkFigures, hopSeconds } from '../cost/links.ts'
 import { type PrefillSums, type PrefillStage, prefillSums, prefillTerms } from '../cost/prefill.ts'
 import { type Terms, addTerms, noTerms, totalSeconds } from '../cost/terms.ts'
 import { type DecodeSums, decodeSums, stageWork } from '../model/sums.ts'
@@ -110,11 +110,27 @@ export function groupFits(bench: Bench, group: Group, memory: MemorySums = bench
   )
 }
 
-/** From a stage to the next: rank 0 of one to rank 0 of the other. */
+type Members = GroupStage['members']
+
+/** The link that a hop from one stage to the next takes: the best between any two of their ranks. */
+export function bestLink(bench: Bench, a: Members, b: Members): LinkFigures | null {
+  let best: LinkFigures | null = null
+  let bestSeconds = Infinity
+  for (const from of a)
+    for (const to of b) {
+      const link = bench.cluster.link(from.machine, to.machine)
+      if (link === null) continue
+      const seconds = hopSeconds(link, 0, bench.constants)
+      if (best === null || seconds < bestSeconds) {
+        best = link
+        bestSeconds = seconds
+      }
+    }
+  return best
+}
+
 function hopBetween(bench: Bench, a: GroupStage, b: GroupStage, bytes: number): number {
-  const from = a.members[0]?.machine ?? 0
-  const to = b.members[0]?.machine ?? 0
-  const link = bench.cluster.link(from, to)
+  const link = bestLink(bench, a.members, b.members)
   return link === null ? Infinity : hopSeconds(link, bytes, bench.constants)
 }
 
@@ -159,6 +175,19 @@ export function aloneTerms(
   return terms
 }
 
+/** Tokens per second that memory alone would allow one request. */
+export function roofRate(bench: Bench, group: Group): number {
+  const sums = bench.decode(1)
+  let seconds = 0
+  for (const stage of group.stages)
+    seconds += roofSeconds({
+      work: stageWork(sums, stage.from, stage.to),
+      ranks: rankShares(bench, stage),
+      sharing: stage.sharing,
+    })
+  return 1 / seconds
+}
+
 /** Tokens per second of all requests together. Stages work on different micro-batches at once. */
 export function loadedRate(
   bench: Bench,
@@ -190,10 +219,7 @@ export function firstTokenTerms(bench: Bench, group: Group, regime: CollectiveRe
   }))
   const hops = group.stages.slice(1).map((stage, index) => {
     const previous = group.stages[index] ?? stage
-    const link = bench.cluster.link(
-      previous.members[0]?.machine ?? 0,
-      stage.members[0]?.machine ?? 0,
-    )
+    const link = bestLink(bench, previous.members, stage.members)
     return {
       seconds: hopBetween(bench, previous, stage, 0),
       secondsPerByte: link === null ? Infinity : 1 / link.bytesPerSecond,

@@ -36,7 +36,7 @@ export interface SearchResult {
 const worldRanksMax = 16
 
 function aimsOf(goal: PlanGoal): readonly SplitAim[] {
-  if (goal === 'throughput') return ['slowest']
+  if (goal === 'throughput') return ['slowest', 'sum']
   if (goal === 'context') return ['room', 'sum']
   return ['sum']
 }

@@ -2,41 +2,42 @@
 // allows, found exactly. Least time in all for one request, or the least slowest stage for many.
 
 export interface StageCosts {
-  /** Seconds of the first n layers on this stage. */
-  readonly seconds: Float64Array
-  /** Seconds that come on top when the stage ends with the last layer. */
-  readonly lastSeconds: number
-  /** Part of its memory that the first n layers take, and what the last stage adds. */
-  readonly room: Float64Array
-  readonly lastRoom: number
+  /** What the first n layers cost on this stage. */
+  readonly costs: Float64Array
+  /** What comes on top when the stage ends with the last layer. */
+  readonly last: number
   /** For each first layer, how far a run may go that still fits its ranks. */
   readonly reach: Int32Array
 }
 
-/** Least time in all, least slowest stage, or most room left for context. */
+/** What layers are cut for: an answer's time, the slowest stage, or room left for context. */
 export type SplitAim = 'sum' | 'slowest' | 'room'
+/** How the costs of stages combine. */
+type Combine = 'sum' | 'most'
 
 /** Layer boundaries, one more than stages; null when no cut fits. Every stage holds a layer. */
 export function splitLayers(
   stages: readonly StageCosts[],
   layerCount: number,
-  aim: SplitAim,
+  combine: Combine,
 ): number[] | null {
-  if (stages.length <= fineStagesMax) return cutAt(stages, layerCount, aim, 1)
+  if (stages.length <= fineStagesMax) return cutAt(stages, layerCount, combine, 1)
   // Many stages are cut in steps of a few layers, and layer by layer only where that does not fit.
-  const step = Math.max(1, Math.floor(layerCount / stages.length / 4))
+  const step = Math.ceil(layerCount / coarseBoundaries)
   return (
-    cutAt(stages, layerCount, aim, step) ?? (step > 1 ? cutAt(stages, layerCount, aim, 1) : null)
+    cutAt(stages, layerCount, combine, step) ??
+    (step > 1 ? cutAt(stages, layerCount, combine, 1) : null)
   )
 }
 
 const fineStagesMax = 6
+const coarseBoundaries = 48
 
 /** Dynamic programming over stages and boundaries; boundaries stand at multiples of `step`. */
 function cutAt(
   stages: readonly StageCosts[],
   layerCount: number,
-  aim: SplitAim,
+  combine: Combine,
   step: number,
 ): number[] | null {
   const count = stages.length
@@ -49,8 +50,7 @@ function cutAt(
     const origin = new Int32Array(layerCount + 1).fill(-1)
     const restStages = count - index - 1
     const lastTo = layerCount - restStages
-    const costs = aim === 'room' ? stage.room : stage.seconds
-    const last = aim === 'room' ? stage.lastRoom : stage.lastSeconds
+    const { costs, last } = stage
     for (let from = index === 0 ? 0 : step; from < lastTo; from += step) {
       const before = best[from] ?? Infinity
       if (before === Infinity) continue
@@ -59,7 +59,7 @@ function cutAt(
       const reach = Math.min(lastTo, stage.reach[from] ?? 0)
       for (let to = firstTo; to <= reach; to += step) {
         const own = (costs[to] ?? 0) - start + (to === layerCount ? last : 0)
-        const value = aim === 'sum' ? before + own : Math.max(before, own)
+        const value = combine === 'sum' ? before + own : Math.max(before, own)
         if (value < (next[to] ?? Infinity)) {
           next[to] = value
           origin[to] = from

@@ -2,11 +2,11 @@
 // priors) and the rows, with heavy tails so that one odd row does not bend the rest. Gauss–Newton
 // on logarithms; small enough to run again for every source left out.
 import {
-  type ConstantName,
   type Constants,
   constantNames,
   constantTable,
   mapConstants,
+  priorConstants,
 } from '../cost/constants.ts'
 import type { ChipFigures } from '../cost/figures.ts'
 import { predictRow } from './predict-row.ts'
@@ -20,20 +20,21 @@ export interface Fit {
 /** Rows of good provenance repeat within this; a row three times further off counts little. */
 const rowSpread = 0.05
 const tailSpreads = 2
-const stepsMax = 60
+const stepsMax = 40
 const derivativeStep = 1e-4
-const settled = 1e-8
+const settled = 1e-5
 
 export function fitConstants(
   rows: readonly Row[],
   chip: (code: string) => ChipFigures,
-  names: readonly ConstantName[] = constantNames,
+  priors: Constants = priorConstants(),
 ): Fit {
+  const names = constantNames
   const measured = rows.filter((row) => row.measured !== null)
   const at = (logs: readonly number[]): Constants =>
     mapConstants((name) => {
       const entry = constantTable[name]
-      const value = entry.prior * Math.exp(logs[names.indexOf(name)] ?? 0)
+      const value = priors[name] * Math.exp(logs[names.indexOf(name)] ?? 0)
       return Math.min(entry.high, Math.max(entry.low, value))
     })
   const errors = (logs: readonly number[]): number[] => {

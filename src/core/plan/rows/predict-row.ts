@@ -1,13 +1,13 @@
 // Predicts one row. Where the row leaves something open (the regime of the collectives, which chips
 // repeat) every reading is computed: the figure lies in the middle, the range covers them all.
 import type { ChipFigures } from '../cost/figures.ts'
-import { stageTerms } from '../cost/decode.ts'
+import { roofSeconds, stageTerms } from '../cost/decode.ts'
 import type { Constants } from '../cost/constants.ts'
 import type { CollectiveRegime } from '../cost/links.ts'
-import { type PrefillStage, prefillSums, prefillTerms } from '../cost/prefill.ts'
+import { type PrefillStage, type PrefillSums, prefillSums, prefillTerms } from '../cost/prefill.ts'
 import { type Terms, addTerms, noTerms, totalSeconds } from '../cost/terms.ts'
 import { type Basis, rangeFactor } from '../cost/range.ts'
-import { decodeSums, stageWork } from '../model/sums.ts'
+import { type DecodeSums, decodeSums, stageWork } from '../model/sums.ts'
 import type { Row } from './row.ts'
 import { type Reading, rdmaBytesPerSecond, rowStages, tcpBytesPerSecond } from './row-stages.ts'
 import { rowWork } from './row-shape.ts'
@@ -60,16 +60,30 @@ function readings(row: Row, chip: (code: string) => ChipFigures): Reading[] {
   )
 }
 
+/** Sums of a row do not change with the constants: a fit asks for them thousands of times. */
+const knownSums = new WeakMap<Row, { readonly decode: DecodeSums; readonly prefill: PrefillSums }>()
+
+function rowSums(row: Row): { readonly decode: DecodeSums; readonly prefill: PrefillSums } {
+  let sums = knownSums.get(row)
+  if (sums === undefined) {
+    const work = rowWork(row.shape, row.bitsPerWeight)
+    sums = {
+      decode: decodeSums(work, { contextTokens: row.contextTokens, batch: 1 }),
+      prefill: prefillSums(work),
+    }
+    knownSums.set(row, sums)
+  }
+  return sums
+}
+
 function readingTerms(row: Row, reading: Reading, constants: Constants): Terms {
-  const work = rowWork(row.shape, row.bitsPerWeight)
   const stages = rowStages(row, reading, constants)
   const hop = { rdma: constants.hopRdma, tcp: constants.hopTcp, rpc: constants.hopRpc }[reading.hop]
   if (row.phase === 'prefill') {
-    const sums = prefillSums(work)
     const prefillStages: PrefillStage[] = stages
     const secondsPerByte = 1 / (reading.hop === 'rdma' ? rdmaBytesPerSecond : tcpBytesPerSecond)
     return prefillTerms(
-      sums,
+      rowSums(row).prefill,
       {
         stages: prefillStages,
         hops: stages.slice(1).map(() => ({ seconds: hop, secondsPerByte })),
@@ -77,7 +91,7 @@ function readingTerms(row: Row, reading: Reading, constants: Constants): Terms {
       { promptTokens: row.contextTokens, constants },
     )
   }
-  const sums = decodeSums(work, { contextTokens: row.contextTokens, batch: 1 })
+  const sums = rowSums(row).decode
   let terms: Terms = { ...noTerms, hops: (stages.length - 1) * hop }
   for (const stage of stages)
     terms = addTerms(
@@ -88,9 +102,17 @@ function readingTerms(row: Row, reading: Reading, constants: Constants): Terms {
         activationBytes: row.shape.hidden * 2,
       }),
     )
-  return /2024 engine/.test(row.source)
-    ? addTerms(terms, { ...noTerms, engine: constants.oldEngineSeconds })
-    : terms
+  return row.oldEngine ? addTerms(terms, { ...noTerms, engine: constants.oldEngineSeconds }) : terms
+}
+
+/** Decode steps per second that memory alone would allow; prefill has no such roof. */
+function readingRoof(row: Row, reading: Reading, constants: Constants): number {
+  if (row.phase === 'prefill') return Infinity
+  const sums = rowSums(row).decode
+  let seconds = 0
+  for (const stage of rowStages(row, reading, constants))
+    seconds += roofSeconds({ ...stage, work: stageWork(sums, stage.from, stage.to) })
+  return 1 / seconds
 }
 
 export function predictRow(
@@ -118,7 +140,10 @@ export function predictRow(
     }
     const spread = rangeFactor(terms, basis)
     low = Math.min(low, rate / spread)
-    high = Math.max(high, rate * spread)
+    high = Math.max(
+      high,
+      Math.min(rate * spread, factor * readingRoof(row, reading, options.constants)),
+    )
     middleLow = Math.min(middleLow, rate)
     middleHigh = Math.max(middleHigh, rate)
   }

@@ -25,6 +25,8 @@ export interface Row {
   readonly contextTokens: number
   readonly measured: number | null
   readonly source: string
+  /** The source says that it ran the engine of 2024, which lost time outside the model. */
+  readonly oldEngine: boolean
 }
 
 export const rowColumns: readonly string[] = [
@@ -142,6 +144,7 @@ export function readRows(
       contextTokens: context,
       measured: measured > 0 ? measured : null,
       source: raw.get('source'),
+      oldEngine: /2024 engine/.test(raw.get('source')),
     })
   }
   return { kind: 'read', rows }
