@@ -1,7 +1,6 @@
 // The time to read a prompt: matrix products at the machine's rate, collectives per layer, chunks
 // that follow each other through the stages of a pipeline.
-import type { ModelWork, PrefillClass } from '../model/work.ts'
-import { layerStoredBytes } from '../model/work.ts'
+import { type LayerWork, type ModelWork, layerStoredBytes } from '../model/work.ts'
 import type { Constants } from './constants.ts'
 import type { RankShare, SharingKind } from './decode.ts'
 import type { AllReduceModel } from './links.ts'
@@ -18,57 +17,39 @@ export interface PrefillStage {
   readonly allReduce: AllReduceModel | null
 }
 
+/** Layers counted by kind: a run of layers is a few counts, whatever its length. */
 export interface PrefillSums {
-  readonly flops: Readonly<Record<PrefillClass, Float64Array>>
-  /** Attention of all layers without a window, and the rest as (flops, window) folded per chunk. */
-  readonly pairs: Float64Array
-  readonly windowPairs: Float64Array
-  readonly latentPairs: Float64Array
-  readonly windowTokens: number
-  readonly stored: Float64Array
-  readonly kernels: Float64Array
   readonly hidden: number
+  readonly kinds: readonly {
+    readonly work: LayerWork
+    readonly storedBytes: number
+    readonly expertBytes: number
+    readonly counts: Int32Array
+  }[]
 }
 
 export function prefillSums(work: ModelWork): PrefillSums {
-  const count = work.layers.length
-  const zero = (): Float64Array => new Float64Array(count + 1)
-  const flops = { dense: zero(), experts: zero(), latent: zero() }
-  const pairs = zero()
-  const windowPairs = zero()
-  const latentPairs = zero()
-  const stored = zero()
-  const kernels = zero()
-  let windowTokens = 0
-  const add = (sums: Float64Array, index: number, value: number): void => {
-    sums[index + 1] = (sums[index] ?? 0) + value
-  }
-  for (const [index, layer] of work.layers.entries()) {
-    const windowed = Number.isFinite(layer.attendTokensMax)
-    if (windowed) windowTokens = Math.max(windowTokens, layer.attendTokensMax)
-    for (const kind of ['dense', 'experts', 'latent'] as const)
-      add(flops[kind], index, layer.prefillClass === kind ? layer.flopsPerToken : 0)
-    const latent = layer.prefillClass === 'latent'
-    add(pairs, index, windowed || latent ? 0 : layer.pairFlops)
-    add(windowPairs, index, windowed ? layer.pairFlops : 0)
-    add(latentPairs, index, latent && !windowed ? layer.pairFlops : 0)
-    add(stored, index, layerStoredBytes(layer))
-    add(kernels, index, layer.kernels)
-  }
+  const kinds = new Map<LayerWork, Int32Array>()
+  for (const layer of work.layers)
+    if (!kinds.has(layer)) kinds.set(layer, new Int32Array(work.layers.length + 1))
+  for (const [kind, counts] of kinds)
+    for (const [index, layer] of work.layers.entries())
+      counts[index + 1] = (counts[index] ?? 0) + (layer === kind ? 1 : 0)
   return {
-    flops,
-    pairs,
-    windowPairs,
-    latentPairs,
-    windowTokens,
-    stored,
-    kernels,
     hidden: work.hidden,
+    kinds: [...kinds].map(([kind, counts]) => ({
+      work: kind,
+      storedBytes: layerStoredBytes(kind),
+      expertBytes: kind.expertsTotal * kind.expertBytes,
+      counts,
+    })),
   }
 }
 
-const difference = (sums: Float64Array, from: number, to: number): number =>
-  (sums[to] ?? 0) - (sums[from] ?? 0)
+function penaltyOf(layer: LayerWork, constants: Constants): number {
+  if (layer.prefillClass === 'experts') return constants.expertPenalty
+  return layer.prefillClass === 'latent' ? constants.latentPenalty : 1
+}
 
 /** One stage, one chunk of `tokens` after `before` tokens. */
 export function chunkTerms(
@@ -76,43 +57,56 @@ export function chunkTerms(
   stage: PrefillStage,
   options: { readonly tokens: number; readonly before: number; readonly constants: Constants },
 ): Terms {
-  const { tokens, before, constants } = options
   const { from, to } = stage
-  const tensor = stage.sharing === 'tensor'
-  const dense = difference(sums.flops.dense, from, to) * tokens
-  const experts = difference(sums.flops.experts, from, to) * tokens * constants.expertPenalty
-  const latent = difference(sums.flops.latent, from, to) * tokens * constants.latentPenalty
-  const full = tokens * (2 * before + tokens)
-  const limited = tokens * Math.min(2 * before + tokens, 2 * sums.windowTokens)
-  const attention =
-    difference(sums.pairs, from, to) * full +
-    difference(sums.windowPairs, from, to) * limited +
-    difference(sums.latentPairs, from, to) * full * constants.latentPenalty
-  const repeated = constants.expertReplicatedShare
-  let slowest = 0
-  let floor = 0
-  let launches = 0
+  let slowest = noTerms
   for (const rank of stage.ranks) {
-    const cut = tensor ? rank.share : 1
-    const expertCut = stage.sharing === 'expert' ? rank.share : cut
-    const mixed = (share: number): number =>
-      stage.ranks.length > 1 ? share * (1 - repeated) + repeated : share
-    const seconds =
-      (dense * cut + (experts + latent) * mixed(expertCut) + attention * cut) /
-      rank.figures.matmulFlops
-    const read = (difference(sums.stored, from, to) * cut) / rank.figures.memoryBytesPerSecond
-    slowest = Math.max(slowest, seconds)
-    floor = Math.max(floor, read - seconds)
-    launches = Math.max(launches, difference(sums.kernels, from, to) * rank.figures.kernelSeconds)
+    let matmul = 0
+    let weights = 0
+    let launches = 0
+    for (const kind of sums.kinds) {
+      const count = (kind.counts[to] ?? 0) - (kind.counts[from] ?? 0)
+      if (count === 0) continue
+      const seconds = layerSeconds(kind.work, rank, stage, options)
+      const cut = stage.sharing === 'tensor' ? rank.share : 1
+      // Weights must all be read once per chunk; that hides behind the arithmetic or shows beyond it.
+      const expertCut = stage.sharing === 'expert' ? rank.share : cut
+      const bytes = (kind.storedBytes - kind.expertBytes) * cut + kind.expertBytes * expertCut
+      const read = bytes / rank.figures.memoryBytesPerSecond
+      matmul += count * seconds
+      weights += count * Math.max(0, read - seconds)
+      launches += count * kind.work.kernels * rank.figures.kernelSeconds
+    }
+    const terms = { ...noTerms, matmul, weights, launches }
+    if (totalSeconds(terms) > totalSeconds(slowest)) slowest = terms
   }
-  const collectives = stage.allReduce === null ? 0 : (tensor ? 2 : 1) * (to - from)
-  const terms = { ...noTerms, matmul: slowest, weights: Math.max(0, floor), launches }
-  if (stage.allReduce === null || stage.sharing === 'alone') return terms
+  if (stage.allReduce === null || stage.sharing === 'alone') return slowest
+  const collectives = (stage.sharing === 'tensor' ? 2 : 1) * (to - from)
   return {
-    ...terms,
+    ...slowest,
     collectives: collectives * stage.allReduce.latencySeconds,
-    wire: collectives * stage.allReduce.secondsPerByte * tokens * sums.hidden * 2,
+    wire: collectives * stage.allReduce.secondsPerByte * options.tokens * sums.hidden * 2,
   }
+}
+
+/** Arithmetic of one layer on one rank. */
+function layerSeconds(
+  layer: LayerWork,
+  rank: RankShare,
+  stage: PrefillStage,
+  options: { readonly tokens: number; readonly before: number; readonly constants: Constants },
+): number {
+  const { tokens, before, constants } = options
+  const penalty = penaltyOf(layer, constants)
+  const span = Math.min(2 * before + tokens, 2 * layer.attendTokensMax)
+  const attention =
+    layer.pairFlops * tokens * span * (layer.prefillClass === 'latent' ? penalty : 1)
+  const products = layer.flopsPerToken * tokens * penalty
+  const cut = stage.sharing === 'tensor' ? rank.share : 1
+  const productCut = stage.sharing === 'expert' ? rank.share : cut
+  const repeated =
+    layer.prefillClass === 'dense' || stage.ranks.length === 1 ? 0 : constants.expertReplicatedShare
+  const shared = productCut * (1 - repeated) + repeated
+  return (products * shared + attention * cut) / rank.figures.matmulFlops
 }
 
 export interface PrefillPath {

@@ -3,8 +3,10 @@
 import { hopSeconds } from '../cost/links.ts'
 import type { Bench } from './group.ts'
 
-/** Sets up to this size are tried in every order, when the whole cluster is small. */
-const everyOrderMax = 4
+/** Sets up to these sizes are tried in every order, in clusters of up to four and eight machines. */
+const everyOrderMax = { small: 4, middling: 3 } as const
+const smallCluster = 4
+const middlingCluster = 8
 const exactPathMax = 8
 
 function permutations(items: readonly number[]): number[][] {
@@ -93,7 +95,13 @@ export function stageOrders(
     ),
   )
   if (alike && links.size <= 1) return [[...members]]
-  if (members.length <= everyOrderMax && clusterSize <= everyOrderMax) return permutations(members)
+  const most =
+    clusterSize <= smallCluster
+      ? everyOrderMax.small
+      : clusterSize <= middlingCluster
+        ? everyOrderMax.middling
+        : 1
+  if (members.length <= most) return permutations(members)
   const path = links.size <= 1 ? [...members] : cheapestPath(bench, members)
   return members.length <= exactPathMax ? [path, [...path].reverse()] : [path]
 }

@@ -3,7 +3,9 @@
 import type { Cluster } from './cluster.ts'
 
 /** Up to this many machines every set is tried. */
-export const exhaustiveMachinesMax = 6
+export const exhaustiveMachinesMax = 8
+/** Up to this many, every pair is tried. */
+const everyPairMachinesMax = 24
 /** Distinct machines to grow from, and sizes to try, in larger clusters. */
 const seedsMax = 6
 
@@ -120,6 +122,9 @@ export function machineSets(
     for (const subset of allSubsets(eligible)) keep(subset)
   else {
     for (const index of eligible) keep([index])
+    if (eligible.length <= everyPairMachinesMax)
+      for (const [position, a] of eligible.entries())
+        for (const b of eligible.slice(position + 1)) keep([a, b])
     const sizes = sizesUpTo(eligible.length)
     const from = pinned.length > 0 ? pinned.slice(0, 1) : seeds(cluster, eligible)
     for (const seed of from)

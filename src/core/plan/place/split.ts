@@ -15,30 +15,14 @@ export type SplitAim = 'sum' | 'slowest' | 'room'
 /** How the costs of stages combine. */
 type Combine = 'sum' | 'most'
 
-/** Layer boundaries, one more than stages; null when no cut fits. Every stage holds a layer. */
+/**
+ * Layer boundaries, one more than stages; null when no cut fits. Every stage holds a layer. Exact: for
+ * each stage and each end the best start is found.
+ */
 export function splitLayers(
   stages: readonly StageCosts[],
   layerCount: number,
   combine: Combine,
-): number[] | null {
-  if (stages.length <= fineStagesMax) return cutAt(stages, layerCount, combine, 1)
-  // Many stages are cut in steps of a few layers, and layer by layer only where that does not fit.
-  const step = Math.ceil(layerCount / coarseBoundaries)
-  return (
-    cutAt(stages, layerCount, combine, step) ??
-    (step > 1 ? cutAt(stages, layerCount, combine, 1) : null)
-  )
-}
-
-const fineStagesMax = 6
-const coarseBoundaries = 48
-
-/** Dynamic programming over stages and boundaries; boundaries stand at multiples of `step`. */
-function cutAt(
-  stages: readonly StageCosts[],
-  layerCount: number,
-  combine: Combine,
-  step: number,
 ): number[] | null {
   const count = stages.length
   if (count === 0 || count > layerCount) return null
@@ -46,27 +30,11 @@ function cutAt(
   best[0] = 0
   const origins: Int32Array[] = []
   for (const [index, stage] of stages.entries()) {
-    const next = new Float64Array(layerCount + 1).fill(Infinity)
-    const origin = new Int32Array(layerCount + 1).fill(-1)
-    const restStages = count - index - 1
-    const lastTo = layerCount - restStages
-    const { costs, last } = stage
-    for (let from = index === 0 ? 0 : step; from < lastTo; from += step) {
-      const before = best[from] ?? Infinity
-      if (before === Infinity) continue
-      const start = costs[from] ?? 0
-      const firstTo = restStages === 0 ? layerCount : from + step
-      const reach = Math.min(lastTo, stage.reach[from] ?? 0)
-      for (let to = firstTo; to <= reach; to += step) {
-        const own = (costs[to] ?? 0) - start + (to === layerCount ? last : 0)
-        const value = combine === 'sum' ? before + own : Math.max(before, own)
-        if (value < (next[to] ?? Infinity)) {
-          next[to] = value
-          origin[to] = from
-        }
-      }
-    }
-    best = next
+    const range = { first: index, last: layerCount - (count - index) }
+    const { ends, origin } =
+      combine === 'sum' ? addStage(stage, best, range) : widenStage(stage, best, range)
+    if (index === count - 1) finish(stage, best, { ends, origin, layerCount, combine })
+    best = ends
     origins.push(origin)
   }
   if (best[layerCount] === Infinity) return null
@@ -77,6 +45,90 @@ function cutAt(
     bounds.unshift(from)
   }
   return bounds
+}
+
+interface Ends {
+  readonly ends: Float64Array<ArrayBuffer>
+  readonly origin: Int32Array
+}
+
+/** Starts from `first` to `last`; an end is at least one layer further. */
+interface StartRange {
+  readonly first: number
+  readonly last: number
+}
+
+/**
+ * Least sum: cost(to) + the least of before(from) − cost(from) over the starts that reach `to`, a window
+ * that only moves forward.
+ */
+function addStage(stage: StageCosts, before: Float64Array, range: StartRange): Ends {
+  const { costs, reach } = stage
+  const size = before.length
+  const ends = new Float64Array(size).fill(Infinity)
+  const origin = new Int32Array(size).fill(-1)
+  const queue = new Int32Array(size)
+  let head = 0
+  let tail = 0
+  const gain = (from: number): number => (before[from] ?? Infinity) - (costs[from] ?? 0)
+  for (let to = range.first + 1; to <= range.last + 1 && to < size; to++) {
+    const from = to - 1
+    if (before[from] !== Infinity) {
+      const value = gain(from)
+      while (tail > head && gain(queue[tail - 1] ?? 0) >= value) tail--
+      queue[tail++] = from
+    }
+    // Starts that cannot reach this far will reach no end after it either.
+    while (tail > head && (reach[queue[head] ?? 0] ?? 0) < to) head++
+    if (tail > head) {
+      const start = queue[head] ?? 0
+      ends[to] = gain(start) + (costs[to] ?? 0)
+      origin[to] = start
+    }
+  }
+  return { ends, origin }
+}
+
+/** Least of the larger: starts further back cost this stage more, so the search ends early. */
+function widenStage(stage: StageCosts, before: Float64Array, range: StartRange): Ends {
+  const { costs, reach } = stage
+  const size = before.length
+  const ends = new Float64Array(size).fill(Infinity)
+  const origin = new Int32Array(size).fill(-1)
+  for (let to = range.first + 1; to <= range.last + 1 && to < size; to++) {
+    let least = Infinity
+    for (let from = to - 1; from >= range.first && (reach[from] ?? 0) >= to; from--) {
+      const own = (costs[to] ?? 0) - (costs[from] ?? 0)
+      if (own >= least) break
+      const value = Math.max(before[from] ?? Infinity, own)
+      if (value < least) {
+        least = value
+        origin[to] = from
+      }
+    }
+    ends[to] = least
+  }
+  return { ends, origin }
+}
+
+/** The last stage also carries the head, so its one end is worked out again. */
+function finish(
+  stage: StageCosts,
+  before: Float64Array,
+  options: Ends & { readonly layerCount: number; readonly combine: Combine },
+): void {
+  const { ends, origin, layerCount, combine } = options
+  ends[layerCount] = Infinity
+  for (let from = 0; from < layerCount; from++) {
+    const sofar = before[from] ?? Infinity
+    if (sofar === Infinity || (stage.reach[from] ?? 0) < layerCount) continue
+    const own = (stage.costs[layerCount] ?? 0) - (stage.costs[from] ?? 0) + stage.last
+    const value = combine === 'sum' ? sofar + own : Math.max(sofar, own)
+    if (value < (ends[layerCount] ?? Infinity)) {
+      ends[layerCount] = value
+      origin[layerCount] = from
+    }
+  }
 }
 
 /** The farthest end for every start, when a longer run never fits where a shorter one does not. */

@@ -54,7 +54,8 @@ export function findRing(
     if (steps++ > ringStepsMax) return false
     const here = path.at(-1) ?? start
     if (left.size === 0) return usable(here, start)
-    for (const next of left) {
+    // A copy: entries that are put back must not come round again.
+    for (const next of Array.from(left)) {
       if (!usable(here, next)) continue
       left.delete(next)
       path.push(next)
