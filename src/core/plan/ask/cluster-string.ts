@@ -85,13 +85,9 @@ export function parseCluster(text: string, tables: ClusterTables): ClusterOutcom
     if (typeof laid === 'string') return misread(laid)
     links.push(...laid)
   }
-  const lonely =
-    machines.length > 1
-      ? machines.find(
-          (machine) =>
-            !links.some((link) => link.source === machine.id || link.target === machine.id),
-        )
-      : undefined
+  const linked = new Set(links.flatMap((link) => [link.source, link.target]))
+  const unlinked = machines.length > 1 ? machines.filter((machine) => !linked.has(machine.id)) : []
+  const lonely = unlinked.find((machine) => machine.chip?.rdmaPorts === 0) ?? unlinked[0]
   if (lonely !== undefined)
     return misread(
       `${lonely.chip?.name ?? lonely.name} has no Thunderbolt 5 with RDMA, so ${wires.join(', ')} does not reach it; add a link for it, for example ,10gbe`,

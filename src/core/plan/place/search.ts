@@ -3,7 +3,7 @@
 import { assertNever } from '../../assert.ts'
 import type { Constants } from '../cost/constants.ts'
 import type { CollectiveRegime } from '../cost/links.ts'
-import { modelWork } from '../model/work.ts'
+import { modelWork, storedBytes } from '../model/work.ts'
 import type { PlanGoal, PlanRequest, StrategyName } from '../types.ts'
 import {
   type Candidate,
@@ -82,6 +82,12 @@ function onSet(maker: CandidateMaker, members: readonly number[]): Candidate[] {
   return candidates
 }
 
+function freeBytes(cluster: Cluster, members: readonly number[]): number {
+  let bytes = 0
+  for (const index of members) bytes += cluster.machines[index]?.machine.memoryFreeBytes ?? 0
+  return bytes
+}
+
 /** Candidates of one strategy only, for copies of a plan. */
 function sameOnSet(
   maker: CandidateMaker,
@@ -121,7 +127,9 @@ export function search(
   const bench = requestBench(request, options.cluster, options.constants)
   const maker = createMaker(bench, request, regime)
   const kept = new Map<string, { candidate: Candidate; rates: Rates; score: number }>()
-  for (const members of machineSets(options.cluster, options.eligible, options.pinned))
+  const weights = storedBytes(bench.work)
+  for (const members of machineSets(options.cluster, options.eligible, options.pinned)) {
+    if (freeBytes(options.cluster, members) < weights) continue
     for (const candidate of onSet(maker, members)) {
       const rates = groupRates(bench, candidate.group, regime)
       const score = quickScore(goal, rates)
@@ -130,6 +138,7 @@ export function search(
       const best = kept.get(key)
       if (best === undefined || score > best.score) kept.set(key, { candidate, rates, score })
     }
+  }
   const found: Found[] = [...kept.values()].map(({ candidate, rates }) => ({
     strategy: candidate.strategy,
     groups: [candidate],

@@ -26,34 +26,45 @@ export function splitLayers(
 ): number[] | null {
   const count = stages.length
   if (count === 0 || count > layerCount) return null
-  let best = new Float64Array(layerCount + 1).fill(Infinity)
-  best[0] = 0
-  const origins: Int32Array[] = []
+  const size = layerCount + 1
+  let before = new Float64Array(size).fill(Infinity)
+  let ends = new Float64Array(size)
+  const origins = new Int32Array(count * size).fill(-1)
+  const queue = new Int32Array(size)
+  before[0] = 0
   for (const [index, stage] of stages.entries()) {
-    const range = { first: index, last: layerCount - (count - index) }
-    const { ends, origin } =
-      combine === 'sum' ? addStage(stage, best, range) : widenStage(stage, best, range)
-    if (index === count - 1) finish(stage, best, { ends, origin, layerCount, combine })
-    best = ends
-    origins.push(origin)
+    const step: Step = {
+      stage,
+      before,
+      ends: ends.fill(Infinity),
+      origin: origins.subarray(index * size, (index + 1) * size),
+      first: index,
+      last: layerCount - (count - index),
+    }
+    if (combine === 'sum') addStage(step, queue)
+    else widenStage(step)
+    if (index === count - 1) finish(step, layerCount, combine)
+    const spare = before
+    before = ends
+    ends = spare
   }
-  if (best[layerCount] === Infinity) return null
+  if (before[layerCount] === Infinity) return null
   const bounds = [layerCount]
   for (let index = count - 1; index >= 0; index--) {
-    const from = origins[index]?.[bounds[0] ?? 0] ?? -1
+    const from = origins[index * size + (bounds[0] ?? 0)] ?? -1
     if (from < 0) return null
     bounds.unshift(from)
   }
   return bounds
 }
 
-interface Ends {
-  readonly ends: Float64Array<ArrayBuffer>
+/** One stage added: from the best of everything before it to the best with it. */
+interface Step {
+  readonly stage: StageCosts
+  readonly before: Float64Array
+  readonly ends: Float64Array
   readonly origin: Int32Array
-}
-
-/** Starts from `first` to `last`; an end is at least one layer further. */
-interface StartRange {
+  /** Starts lie between these; an end is at least one layer further. */
   readonly first: number
   readonly last: number
 }
@@ -62,16 +73,13 @@ interface StartRange {
  * Least sum: cost(to) + the least of before(from) − cost(from) over the starts that reach `to`, a window
  * that only moves forward.
  */
-function addStage(stage: StageCosts, before: Float64Array, range: StartRange): Ends {
-  const { costs, reach } = stage
-  const size = before.length
-  const ends = new Float64Array(size).fill(Infinity)
-  const origin = new Int32Array(size).fill(-1)
-  const queue = new Int32Array(size)
+function addStage(step: Step, queue: Int32Array): void {
+  const { before, ends, origin } = step
+  const { costs, reach } = step.stage
   let head = 0
   let tail = 0
   const gain = (from: number): number => (before[from] ?? Infinity) - (costs[from] ?? 0)
-  for (let to = range.first + 1; to <= range.last + 1 && to < size; to++) {
+  for (let to = step.first + 1; to <= step.last + 1; to++) {
     const from = to - 1
     if (before[from] !== Infinity) {
       const value = gain(from)
@@ -86,18 +94,15 @@ function addStage(stage: StageCosts, before: Float64Array, range: StartRange): E
       origin[to] = start
     }
   }
-  return { ends, origin }
 }
 
 /** Least of the larger: starts further back cost this stage more, so the search ends early. */
-function widenStage(stage: StageCosts, before: Float64Array, range: StartRange): Ends {
-  const { costs, reach } = stage
-  const size = before.length
-  const ends = new Float64Array(size).fill(Infinity)
-  const origin = new Int32Array(size).fill(-1)
-  for (let to = range.first + 1; to <= range.last + 1 && to < size; to++) {
+function widenStage(step: Step): void {
+  const { before, ends, origin } = step
+  const { costs, reach } = step.stage
+  for (let to = step.first + 1; to <= step.last + 1; to++) {
     let least = Infinity
-    for (let from = to - 1; from >= range.first && (reach[from] ?? 0) >= to; from--) {
+    for (let from = to - 1; from >= step.first && (reach[from] ?? 0) >= to; from--) {
       const own = (costs[to] ?? 0) - (costs[from] ?? 0)
       if (own >= least) break
       const value = Math.max(before[from] ?? Infinity, own)
@@ -108,18 +113,13 @@ function widenStage(stage: StageCosts, before: Float64Array, range: StartRange):
     }
     ends[to] = least
   }
-  return { ends, origin }
 }
 
 /** The last stage also carries the head, so its one end is worked out again. */
-function finish(
-  stage: StageCosts,
-  before: Float64Array,
-  options: Ends & { readonly layerCount: number; readonly combine: Combine },
-): void {
-  const { ends, origin, layerCount, combine } = options
+function finish(step: Step, layerCount: number, combine: Combine): void {
+  const { before, ends, origin, stage } = step
   ends[layerCount] = Infinity
-  for (let from = 0; from < layerCount; from++) {
+  for (let from = step.first; from < layerCount; from++) {
     const sofar = before[from] ?? Infinity
     if (sofar === Infinity || (stage.reach[from] ?? 0) < layerCount) continue
     const own = (stage.costs[layerCount] ?? 0) - (stage.costs[from] ?? 0) + stage.last
