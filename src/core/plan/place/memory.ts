@@ -140,7 +140,7 @@ export function rankMemoryByContext(
   }
 }
 
-/** The longest context that still fits, by bisection over whole cache steps. */
+/** The longest context that still fits, in whole cache steps, by bisection. */
 export function longestContext(
   fits: (contextTokens: number) => boolean,
   contextTokensMax: number,
@@ -150,7 +150,7 @@ export function longestContext(
   if (fits(limit)) return limit
   let low = 1
   let high = limit
-  while (high - low > cacheStepTokens) {
+  while (high - low > 1) {
     const middle = Math.floor((low + high) / 2)
     if (fits(middle)) low = middle
     else high = middle
