@@ -209,6 +209,22 @@ test('placeModel() says how much is missing and what would do', () => {
   assert.match(remedies, /streaming layers from disk/)
 })
 
+test('placeModel() names what could be unloaded to make room', () => {
+  const asked = request('llama-3.3-70b', 'M4Max-64')
+  const machines = asked.machines.map((machine) => ({
+    ...machine,
+    memoryFreeBytes: machine.memoryFreeBytes - 20e9,
+    running: [{ name: 'qwen3-32b', memoryBytes: 20e9 }],
+  }))
+  const outcome = placeModel({ ...asked, machines })
+  assert.equal(outcome.kind, 'memory-short')
+  if (outcome.kind === 'memory-short')
+    assert.match(
+      outcome.shortage.remedies.join('\n'),
+      /unloading qwen3-32b from m4max-1 frees 20\.0 GB/,
+    )
+})
+
 test('placeModel() offers a shorter context when only the cache does not fit', () => {
   const outcome = placeModel(
     request('llama-3.3-70b', 'M4Max-64', { contextTokens: 131_072, concurrency: 8 }),

@@ -123,7 +123,16 @@ function ranked(
     }
     return { plan, scored: scoredOf(request, entry, figures) }
   })
-  const sorted = plans.sort((a, b) => compareScored(goal, a.scored, b.scored))
+  const seen = new Set<string>()
+  const sorted = plans
+    .sort((a, b) => compareScored(goal, a.scored, b.scored))
+    .filter(({ plan }) => {
+      // Of plans that differ only in where layers were cut, the better one tells enough.
+      const key = outlineOf(plan.placement)
+      if (seen.has(key)) return false
+      seen.add(key)
+      return true
+    })
   const runnable = sorted.filter((entry) => entry.plan.cannotRun === null)
   const others = sorted.filter((entry) => entry.plan.cannotRun !== null)
   const winner = runnable[0]?.plan ?? null
@@ -138,6 +147,13 @@ function ranked(
     chosen: winner === null ? null : (all[0] ?? null),
     warnings,
   }
+}
+
+function outlineOf(placement: PlacementPlan): string {
+  const groups = placement.groups.map((group) =>
+    group.stages.map((stage) => `${stage.sharing}${stage.ranks.length}`).join('+'),
+  )
+  return `${placement.strategy}:${groups.join('|')}`
 }
 
 function scoredOf(request: PlanRequest, found: Found, figures: PlanFigures): Scored {

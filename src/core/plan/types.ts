@@ -20,7 +20,8 @@ export interface PlanMachine {
   readonly onBattery: boolean
   /** A JACCL world already runs here; a Mac holds one at a time. */
   readonly inJacclWorld: boolean
-  readonly running: readonly string[]
+  /** What already runs here; its memory is not in `memoryFreeBytes`. */
+  readonly running: readonly { readonly name: string; readonly memoryBytes: number }[]
   readonly diskBytesPerSecond: number | null
 }
 

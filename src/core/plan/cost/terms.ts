@@ -1,7 +1,5 @@
 // Where the time of a token goes. Kept apart, because each part rests on another constant: the range
 // of a prediction and the sentence that explains it both come from these shares.
-import { type ConstantName, type Constants, constantTable } from './constants.ts'
-
 export const termNames = [
   'weights',
   'cache',
@@ -53,26 +51,5 @@ export function totalSeconds(terms: Terms): number {
     terms.wire +
     terms.hops +
     terms.engine
-  )
-}
-
-/** The constant that a term mostly rests on. */
-export const termConstant: Readonly<Record<TermName, ConstantName>> = {
-  weights: 'memoryEfficiency',
-  cache: 'memoryEfficiency',
-  scores: 'attentionShare',
-  launches: 'kernelSeconds',
-  matmul: 'matmulEfficiency',
-  collectives: 'allReduceSlow',
-  wire: 'collectiveCopyBytesPerSecond',
-  hops: 'hopTcp',
-  engine: 'oldEngineSeconds',
-}
-
-/** True when every constant lies inside its physical bounds. */
-export function insideBounds(constants: Constants): boolean {
-  return (Object.keys(constantTable) as ConstantName[]).every(
-    (name) =>
-      constants[name] >= constantTable[name].low && constants[name] <= constantTable[name].high,
   )
 }

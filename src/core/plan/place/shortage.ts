@@ -60,6 +60,23 @@ function machineRemedy(missing: number, shop: readonly ChipFigures[]): string | 
   return `one more machine: ${best.chip.name} with ${Math.round(best.bytes / 2 ** 30)} GB lends ${formatBytes(best.bytes * best.chip.memoryShareUsable)}`
 }
 
+/** The least that would have to go from what runs now. */
+function unloadRemedy(missing: number, options: ShortageOptions): string | null {
+  const running = options.eligible
+    .flatMap((index) => {
+      const machine = options.cluster.machines[index]?.machine
+      return machine === undefined
+        ? []
+        : machine.running.map((entry) => ({ ...entry, on: machine.name }))
+    })
+    .sort((a, b) => a.memoryBytes - b.memoryBytes)
+  const one = running.find((entry) => entry.memoryBytes >= missing)
+  if (one !== undefined)
+    return `unloading ${one.name} from ${one.on} frees ${formatBytes(one.memoryBytes)}`
+  const all = running.reduce((sum, entry) => sum + entry.memoryBytes, 0)
+  return all >= missing ? `unloading everything that runs now frees ${formatBytes(all)}` : null
+}
+
 const diskBytesPerSecondAssumed = 3e9
 const shortContextTokens = 2048
 
@@ -84,6 +101,8 @@ export function shortageOf(request: PlanRequest, options: ShortageOptions): Shor
   if (fitsSomehow(modest, options))
     remedies.push(`a context of ${modest.contextTokens} tokens for one request at a time fits`)
   const missing = Math.max(needed - free, missingDespiteTotal(needed, free))
+  const unload = unloadRemedy(missing, options)
+  if (unload !== null) remedies.push(unload)
   const machine = machineRemedy(missing, options.shop)
   if (machine !== null) remedies.push(machine)
   const weights = storedBytes(modelWork(request.model.shape, request.model.format))

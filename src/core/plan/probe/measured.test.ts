@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { request } from '../../../../test/planner-requests.ts'
 import { machineId } from '../../ids.ts'
+import { applyMeasurements } from './apply.ts'
 import {
   type MachineProbe,
   measureHop,
@@ -113,4 +115,59 @@ test('staleReasons() names what changed: system, MLX, worker, cable', () => {
     3,
   )
   assert.deepEqual(staleReasons({ versions, cables: null }, { versions, cables: 'anything' }), [])
+})
+
+test('applyMeasurements() uses what still holds and says what does not', () => {
+  const asked = request('llama-3.1-8b', '2xM3Ultra-96,tb5-mesh')
+  const [first, second] = asked.machines.map((machine) => machine.id)
+  assert.ok(first !== undefined && second !== undefined)
+  const outcome = measureMachine({ ...probe(), machine: first })
+  assert.ok(outcome.kind === 'measured')
+  const hop = measureHop({
+    source: second,
+    target: first,
+    versions,
+    cables: 'en3',
+    atMs: 1,
+    seconds: [9e-4],
+  })
+  assert.ok(hop.kind === 'measured')
+  const world = measureWorld({
+    machines: [first, second],
+    backend: 'jaccl',
+    versions,
+    cables: 'en3',
+    atMs: 1,
+    smallSeconds: [3e-5],
+    mebibyteSeconds: [3e-4],
+  })
+  assert.ok(world.kind === 'measured')
+  const measurements = {
+    machines: [outcome.measured],
+    hops: [hop.measured],
+    worlds: [world.measured],
+  }
+  const fresh = applyMeasurements(asked, measurements, {
+    versions: () => versions,
+    cables: () => 'en3',
+  })
+  assert.deepEqual(fresh.stale, [])
+  assert.equal(fresh.links[0]?.figures.hopSeconds, 9e-4)
+  assert.ok((fresh.machines[0]?.measurement.memoryBytesPerSecond ?? 0) > 0)
+  assert.equal(fresh.machines[1]?.measurement.memoryBytesPerSecond, undefined)
+  assert.equal(fresh.worlds.length, 1)
+  const replugged = applyMeasurements(asked, measurements, {
+    versions: () => versions,
+    cables: () => 'en5',
+  })
+  assert.equal(replugged.worlds.length, 0)
+  assert.equal(replugged.links[0]?.figures.hopSeconds, undefined)
+  assert.ok(
+    (replugged.machines[0]?.measurement.memoryBytesPerSecond ?? 0) > 0,
+    'a cable says nothing about a chip',
+  )
+  assert.match(
+    replugged.stale.join('\n'),
+    /m3ultra-1 and m3ultra-2 no longer counts: a cable or route changed; run "bushel probe"/,
+  )
 })
