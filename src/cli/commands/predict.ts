@@ -6,8 +6,10 @@ import type { ChipFigures } from '../../core/plan/cost/figures.ts'
 import { fittedConstants } from '../../core/plan/cost/fitted.ts'
 import { predictRow } from '../../core/plan/rows/predict-row.ts'
 import { type Row, readRows } from '../../core/plan/rows/row.ts'
-import { readShapes } from '../../core/plan/rows/row-shape.ts'
-import { loadPlanTables } from '../../models/plan-tables.ts'
+import { rowShapeFromModel } from '../../core/plan/rows/row-shape-from-model.ts'
+import { type RowShape, readShapes } from '../../core/plan/rows/row-shape.ts'
+import { findModel } from '../../models/catalogue.ts'
+import { type PlanTables, loadPlanTables } from '../../models/plan-tables.ts'
 import { type CliContext, UserError, exitCodes } from '../command.ts'
 import { figure, percent, table } from '../plan/text.ts'
 
@@ -37,16 +39,15 @@ export function register(command: Command, context: CliContext): void {
     .action((options: Options) => {
       const usage = (message: string): UserError =>
         new UserError(message, { exitCode: exitCodes.usage })
+      const tables = loadPlanTables(context.programDir)
       const chips = new Map<string, ChipFigures>(
-        loadPlanTables(context.programDir).chips.flatMap((entry) =>
-          entry.codes.map((code) => [code, entry.chip] as const),
-        ),
+        tables.chips.flatMap((entry) => entry.codes.map((code) => [code, entry.chip] as const)),
       )
       const shapes = readShapes(readText(options.shapes), options.shapes)
       if (shapes.kind === 'unreadable') throw usage(shapes.message)
       const rows = readRows(readText(options.rows), {
         name: options.rows,
-        shapes: shapes.shapes,
+        shapes: withCatalogue(shapes.shapes, tables),
         knownChip: (code) => chips.has(code),
         chipCodes: [...chips.keys()],
       })
@@ -73,6 +74,22 @@ export function register(command: Command, context: CliContext): void {
         )
       else context.out.result(renderRows(predictions))
     })
+}
+
+/** Models that the shapes file does not list are looked up in the catalogue, by name or alias. */
+function withCatalogue(
+  listed: ReadonlyMap<string, RowShape>,
+  tables: PlanTables,
+): ReadonlyMap<string, RowShape> {
+  const shapes = new Map<string, RowShape>()
+  for (const card of tables.cards)
+    for (const name of [card.id, ...card.aliases]) {
+      const found = findModel(name, tables)
+      if (found.kind === 'found')
+        shapes.set(name, rowShapeFromModel(name, found.model.shape, found.model.format))
+    }
+  for (const [name, shape] of listed) shapes.set(name, shape)
+  return shapes
 }
 
 interface Predicted {

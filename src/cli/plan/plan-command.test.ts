@@ -206,6 +206,22 @@ test('bushel predict prints a JSON array in the order of the rows', async () => 
   )
 })
 
+test('bushel predict looks models that the shapes file leaves out up in the catalogue', async () => {
+  const rows = join(home, 'rows.csv')
+  const shapes = join(home, 'shapes.csv')
+  writeFileSync(
+    rows,
+    'phase,model,bits_per_weight,hardware,nodes,strategy,collective_regime_or_transport,context\ndecode,dsv3,4.5,M3U,1,single,-,128\n',
+  )
+  writeFileSync(
+    shapes,
+    'model,layers,hidden,active_quantised_params_billion,active_16bit_params_billion,kv_bytes_per_token_fp16,kind,attention_width\nmine,32,4096,8,0,131072,dense,4096\n',
+  )
+  const { json } = await run(['--rows', rows, '--shapes', shapes, '--json'], registerPredict)
+  const predicted = (json as { predicted_tok_s: number }[])[0]?.predicted_tok_s ?? 0
+  assert.ok(Math.abs(predicted / 21.1 - 1) < 0.05)
+})
+
 test('bushel predict names the file and line it cannot read', async () => {
   const rows = join(home, 'rows.csv')
   writeFileSync(rows, 'phase,model\ndecode,qwen32\n')

@@ -190,7 +190,7 @@ test('placeModel() serves each goal', () => {
     assert.ok(plans.power.figures.tokensPerJoule >= other.figures.tokensPerJoule)
   }
   assert.ok(plans.survive.figures.losses.every((loss) => loss.survives))
-  assert.equal(plans.throughput.placement.strategy, 'replicas')
+  assert.ok(machinesIn(plans.throughput).length > machinesIn(plans.power).length)
 })
 
 test('placeModel() says how much is missing and what would do', () => {

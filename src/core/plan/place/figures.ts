@@ -81,7 +81,9 @@ export function planFigures(context: FigureContext, found: Found): PlanFigures {
   const first = groups[0]
   const regimes = regimesOf(context, groups)
   const readings: Reading[] = regimes.map((regime) => {
-    const rates = groups.map((group) => groupRates(bench, group, regime))
+    const rates = groups.map((group) =>
+      groupRates(bench, group, regime, Math.ceil(request.concurrency / groups.length)),
+    )
     const lead = rates[0]
     if (first === undefined || lead === undefined)
       return { rates, decodeFactor: 1, prefillFactor: 1 }
@@ -144,18 +146,14 @@ export function togetherRate(request: PlanRequest, rates: readonly Rates[]): num
   if (rates.length <= 1) return rates[0]?.loadedRate ?? 0
   // One request keeps one replica busy, not all of them.
   const busy = Math.min(rates.length, request.concurrency)
-  const sum = rates
-    .slice(0, busy)
-    .reduce(
-      (total, one) => total + (request.concurrency > rates.length ? one.loadedRate : one.aloneRate),
-      0,
-    )
+  const sum = rates.slice(0, busy).reduce((total, one) => total + one.loadedRate, 0)
   return busy === 1 ? sum : sum * replicaShare
 }
 
 function longestOf(context: FigureContext, groups: readonly Group[]): number {
   const { bench, request } = context
-  const concurrency = Math.ceil(request.concurrency / groups.length)
+  // A replica keeps room for all requests, so that it can take over from another.
+  const { concurrency } = request
   const ranks = groups.flatMap((group) =>
     group.stages.flatMap(({ from, to, sharing, members }) =>
       members.map(({ machine, share }) => ({

@@ -20,7 +20,13 @@ export interface Rates {
   readonly answerSeconds: number
 }
 
-export function groupRates(bench: Bench, group: Group, regime: CollectiveRegime): Rates {
+/** `concurrency` is what reaches this group: a part of all requests when there are replicas. */
+export function groupRates(
+  bench: Bench,
+  group: Group,
+  regime: CollectiveRegime,
+  concurrency: number = bench.concurrency,
+): Rates {
   const alone = aloneTerms(bench, group, regime)
   const firstToken = firstTokenTerms(bench, group, regime)
   const aloneRate = 1 / totalSeconds(alone)
@@ -30,8 +36,7 @@ export function groupRates(bench: Bench, group: Group, regime: CollectiveRegime)
     firstToken,
     aloneRate,
     firstTokenSeconds,
-    loadedRate:
-      bench.concurrency > 1 ? loadedRate(bench, group, bench.concurrency, regime) : aloneRate,
+    loadedRate: concurrency > 1 ? loadedRate(bench, group, concurrency, regime) : aloneRate,
     answerSeconds: firstTokenSeconds + (typicalAnswerTokens - 1) / aloneRate,
   }
 }

@@ -172,7 +172,14 @@ function replicas(
     results.push({
       strategy: 'replicas',
       groups,
-      rates: groups.map((group) => groupRates(maker.bench, group.group, maker.regime)),
+      rates: groups.map((group) =>
+        groupRates(
+          maker.bench,
+          group.group,
+          maker.regime,
+          Math.ceil(maker.bench.concurrency / groups.length),
+        ),
+      ),
     })
   }
   return results

@@ -112,14 +112,16 @@ export function machineSets(
   pinned: readonly number[],
 ): number[][] {
   const found = new Map<string, number[]>()
+  const exhaustive = eligible.length <= exhaustiveMachinesMax
   const keep = (members: readonly number[]): void => {
     if (!pinned.every((index) => members.includes(index))) return
     const sorted = [...members].sort((a, b) => a - b)
-    const key = pinned.length > 0 ? sorted.join(',') : setKey(cluster, sorted)
+    // Few sets need no thinning out, unless all links are alike and machines can be swapped freely.
+    const exact = pinned.length > 0 || (exhaustive && !cluster.uniform)
+    const key = exact ? sorted.join(',') : setKey(cluster, sorted)
     if (!found.has(key)) found.set(key, sorted)
   }
-  if (eligible.length <= exhaustiveMachinesMax)
-    for (const subset of allSubsets(eligible)) keep(subset)
+  if (exhaustive) for (const subset of allSubsets(eligible)) keep(subset)
   else {
     for (const index of eligible) keep([index])
     if (eligible.length <= everyPairMachinesMax)
