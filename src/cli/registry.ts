@@ -89,6 +89,11 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Cluster',
     load: () => import('./commands/leave.ts'),
   },
+  plan: {
+    summary: 'how a model would run on your machines, or on machines you might buy',
+    section: 'Cluster',
+    load: () => import('./commands/plan.ts'),
+  },
   topology: {
     summary: 'show who is cabled to whom, and which shapes that allows',
     section: 'Machines',
@@ -148,5 +153,10 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     summary: 'turn self-test files into captures for tests',
     section: 'Project',
     load: () => import('./commands/fixtures.ts'),
+  },
+  predict: {
+    summary: 'predict the rows of a table of measurements',
+    section: 'Project',
+    load: () => import('./commands/predict.ts'),
   },
 }

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { everything, request } from '../../../test/planner-requests.ts'
+import { tables } from '../../../test/planner-rows.ts'
+import { machineId } from '../ids.ts'
+import type { ChipFigures } from './cost/figures.ts'
+import { type LinkFigures, linkFigures } from './cost/links.ts'
+import { countParameters } from './model/shape.ts'
+import { placeModel } from './place-model.ts'
+import type { PlanLink, PlanMachine, PlanOutcome, PlanRequest } from './types.ts'
+
+const chips = tables.chips.map((entry) => entry.chip)
+const linkEntries = tables.links.filter((entry) => entry.key !== 'cx7')
+const models = [
+  'llama-3.1-8b',
+  'qwen3-30b-a3b',
+  'gpt-oss-120b',
+  'deepseek-v3',
+  'llama-3.3-70b',
+  'glm-4.7-flash',
+  'qwen3.5-27b',
+]
+
+interface Drawn {
+  readonly chip: ChipFigures
+  readonly memory: number
+}
+
+const drawnMachine: fc.Arbitrary<Drawn> = fc
+  .tuple(fc.constantFrom(...chips), fc.nat(10))
+  .map(([chip, pick]) => {
+    const options = chip.memoryOptionsBytes
+    return { chip, memory: (options[pick % options.length] ?? 0) * chip.memoryShareUsable }
+  })
+
+function machines(drawn: readonly Drawn[]): PlanMachine[] {
+  return drawn.map(({ chip, memory }, index) => ({
+    id: machineId(`m${index}`),
+    name: `m${index}`,
+    chip,
+    measurement: {},
+    memoryFreeBytes: memory,
+    role: 'always-on',
+    onBattery: false,
+    inJacclWorld: false,
+    running: [],
+    diskBytesPerSecond: null,
+  }))
+}
+
+function links(list: readonly PlanMachine[], picks: readonly LinkFigures[]): PlanLink[] {
+  const found: PlanLink[] = []
+  for (const [index, source] of list.entries())
+    for (const target of list.slice(index + 1)) {
+      const figures = picks[found.length % picks.length]
+      if (figures !== undefined) found.push({ source: source.id, target: target.id, figures })
+    }
+  return found
+}
+
+const questionFor = (least: number, most: number): fc.Arbitrary<PlanRequest> =>
+  fc
+    .record({
+      drawn: fc.array(drawnMachine, { minLength: least, maxLength: most }),
+      wires: fc.array(fc.constantFrom(...linkEntries), { minLength: 1, maxLength: 6 }),
+      name: fc.constantFrom(...models),
+      contextTokens: fc.constantFrom(512, 8192, 32_768),
+      promptTokens: fc.constantFrom(64, 512, 2048),
+      regime: fc.constantFrom('fast' as const, 'slow' as const),
+    })
+    .map(({ drawn, wires, name, contextTokens, promptTokens, regime }) => {
+      const list = machines(drawn)
+      return request(name, 'M3Ultra-512', {
+        machines: list,
+        links: links(
+          list,
+          wires.map((entry) => linkFigures(entry)),
+        ),
+        contextTokens,
+        promptTokens: Math.min(promptTokens, contextTokens),
+        regime,
+        // Heads are dealt to unequal ranks by a rule of thumb, so the promise does not cover that.
+        abilities: { ...everything, unevenTensor: false },
+      })
+    })
+
+const question = questionFor(1, 8)
+
+/** Seconds of a typical answer by the chosen plan; infinite when there is none. */
+function answer(outcome: PlanOutcome): number {
+  if (outcome.kind !== 'planned' || outcome.chosen === null) return Infinity
+  const { figures } = outcome.chosen
+  return figures.firstTokenSeconds.value + 255 / figures.tokensPerSecondAlone.value
+}
+
+function describe(outcome: PlanOutcome): string {
+  if (outcome.kind !== 'planned' || outcome.chosen === null) return outcome.kind
+  return outcome.chosen.placement.groups
+    .map(
+      (group) =>
+        `${outcome.chosen?.placement.strategy} ${group.stages.map((stage) => `${stage.layers.from}-${stage.layers.to}:${stage.ranks.map((rank) => `${rank.machine}*${rank.share.toFixed(3)}`).join('&')}`).join(' → ')}`,
+    )
+    .join(' + ')
+}
+
+/** The chosen plan may only get better. */
+function assertNoWorse(before: PlanRequest, after: PlanRequest, slack = 1e-9): void {
+  const old = placeModel(before)
+  const fresh = placeModel(after)
+  assert.ok(
+    answer(fresh) <= answer(old) * (1 + slack),
+    `${answer(old)} s (${describe(old)}) became ${answer(fresh)} s (${describe(fresh)})`,
+  )
+}
+
+function bandwidthOf(asked: PlanRequest, id: string): number {
+  const machine = asked.machines.find((candidate) => candidate.id === id)
+  return machine?.chip?.memoryBandwidthBytesPerSecond ?? 0
+}
+
+const runs = { numRuns: Number(process.env['PLAN_RUNS'] ?? 150) }
+
+test('placeModel() never answers slower when one machine has more memory', () => {
+  fc.assert(
+    fc.property(
+      question,
+      fc.nat(3),
+      fc.double({ min: 1, max: 4, noNaN: true }),
+      (asked, pick, factor) => {
+        const index = pick % asked.machines.length
+        const roomier = asked.machines.map((machine, position) =>
+          position === index
+            ? { ...machine, memoryFreeBytes: machine.memoryFreeBytes * factor }
+            : machine,
+        )
+        assertNoWorse(asked, { ...asked, machines: roomier })
+      },
+    ),
+    runs,
+  )
+})
+
+test('placeModel() never answers slower when one machine has more bandwidth', () => {
+  fc.assert(
+    fc.property(
+      question,
+      fc.nat(3),
+      fc.double({ min: 1, max: 4, noNaN: true }),
+      (asked, pick, factor) => {
+        const index = pick % asked.machines.length
+        const faster = asked.machines.map((machine, position) =>
+          position === index && machine.chip !== null
+            ? {
+                ...machine,
+                chip: {
+                  ...machine.chip,
+                  memoryBandwidthBytesPerSecond:
+                    machine.chip.memoryBandwidthBytesPerSecond * factor,
+                },
+              }
+            : machine,
+        )
+        assertNoWorse(asked, { ...asked, machines: faster })
+      },
+    ),
+    runs,
+  )
+})
+
+/** Another link doubled, or replaced by RDMA. */
+function withBetterLink(asked: PlanRequest, pick: number, upgrade: boolean): PlanRequest {
+  const rdma = tables.links.find((entry) => entry.class === 'rdma')
+  assert.ok(rdma !== undefined)
+  const links = asked.links.map((link, position) => {
+    if (position !== pick % asked.links.length) return link
+    const { bytesPerSecond, latencySeconds } = link.figures
+    const doubled = {
+      ...link.figures,
+      bytesPerSecond: bytesPerSecond * 2,
+      latencySeconds: latencySeconds / 2,
+    }
+    return { ...link, figures: upgrade ? linkFigures(rdma) : doubled }
+  })
+  return { ...asked, links }
+}
+
+test('placeModel() never answers slower when one link of up to four machines gets better', () => {
+  fc.assert(
+    fc.property(questionFor(2, 4), fc.nat(5), fc.boolean(), (asked, pick, upgrade) => {
+      assertNoWorse(asked, withBetterLink(asked, pick, upgrade))
+    }),
+    runs,
+  )
+})
+
+test('placeModel() answers at most 5% slower when a link of many machines gets better', () => {
+  // Stages of larger sets stand along the cheapest path, which a better link may lay elsewhere.
+  fc.assert(
+    fc.property(questionFor(5, 8), fc.nat(27), fc.boolean(), (asked, pick, upgrade) => {
+      assertNoWorse(asked, withBetterLink(asked, pick, upgrade), 0.05)
+    }),
+    runs,
+  )
+})
+
+test('placeModel() predicts nothing above the roofline, and every plan fits', () => {
+  fc.assert(
+    fc.property(
+      question,
+      fc.constantFrom('fastest' as const, 'throughput' as const, 'context' as const),
+      fc.constantFrom(1, 4, 16),
+      (asked, goal, concurrency) => {
+        const outcome = placeModel({ ...asked, concurrency, policy: { ...asked.policy, goal } })
+        if (outcome.kind !== 'planned') return
+        const { active, embedding } = countParameters(asked.model.shape)
+        const bits = Math.min(
+          asked.model.format.bitsPerWeight,
+          asked.model.format.otherBitsPerWeight ?? 64,
+        )
+        const bytes = ((active - embedding) * bits) / 8
+        for (const plan of outcome.plans) {
+          const ranks = plan.placement.groups.flatMap((group) =>
+            group.stages.flatMap((stage) => stage.ranks),
+          )
+          for (const rank of ranks) {
+            const machine = asked.machines.find((candidate) => candidate.id === rank.machine)
+            assert.ok(machine !== undefined)
+            assert.ok(
+              rank.memoryBytes <= machine.memoryFreeBytes,
+              `${rank.memoryBytes} in ${machine.memoryFreeBytes}`,
+            )
+          }
+          assert.equal(
+            new Set(ranks.map((rank) => rank.machine)).size,
+            ranks.length,
+            'a machine holds one rank',
+          )
+          const roofs = plan.placement.groups.map((group) =>
+            group.stages
+              .flatMap((stage) => stage.ranks)
+              .reduce((sum, rank) => sum + bandwidthOf(asked, rank.machine), 0),
+          )
+          const roof = Math.max(...roofs) / bytes
+          for (const figure of [
+            plan.figures.tokensPerSecondAlone.value,
+            plan.figures.tokensPerSecondAlone.high,
+          ])
+            assert.ok(figure <= roof, `${figure} tok/s where memory allows ${roof}`)
+          const group = plan.placement.groups[0]
+          assert.ok(group !== undefined)
+          const layers = group.stages.map((stage) => stage.layers)
+          assert.equal(layers[0]?.from, 0)
+          assert.equal(layers.at(-1)?.to, asked.model.shape.layers.length)
+          for (const [index, stage] of layers.entries()) {
+            assert.ok(stage.to > stage.from)
+            if (index > 0) assert.equal(stage.from, layers[index - 1]?.to)
+          }
+          for (const stage of group.stages)
+            assert.ok(Math.abs(stage.ranks.reduce((sum, rank) => sum + rank.share, 0) - 1) < 1e-9)
+        }
+      },
+    ),
+    runs,
+  )
+})

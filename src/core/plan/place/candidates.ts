@@ -1,0 +1,244 @@
+// The groups that a set of machines could form, one maker per strategy. Each returns only groups that
+// fit; whether the worker can run them is decided elsewhere.
+import type { CollectiveRegime } from '../cost/links.ts'
+import { type ModelShape, dividesAmong } from '../model/shape.ts'
+import type { StrategyName } from '../types.ts'
+import { type Bench, type Group, bestLink, groupFits } from './group.ts'
+import { stageOrders } from './orders.ts'
+import { expertShares, unevenHeads } from './shares.ts'
+import { type SplitAim, type StageCosts, splitLayers } from './split.ts'
+import { type StageTemplate, stageCosts } from './stage-costs.ts'
+import { type World, formWorld } from './world.ts'
+
+export interface Candidate {
+  readonly strategy: StrategyName
+  readonly group: Group
+  readonly machines: readonly number[]
+  /** What its layers were cut for. */
+  readonly aim: SplitAim
+}
+
+const alone = (machine: number): StageTemplate => ({
+  members: [{ machine, share: 1 }],
+  sharing: 'alone',
+  world: null,
+})
+
+function shared(
+  world: World,
+  sharing: 'tensor' | 'expert',
+  shares: (machine: number) => number,
+): StageTemplate {
+  return {
+    members: world.members.map((machine) => ({ machine, share: shares(machine) })),
+    sharing,
+    world,
+  }
+}
+
+export interface CandidateMaker {
+  readonly bench: Bench
+  readonly shape: ModelShape
+  readonly regime: CollectiveRegime
+  readonly aims: readonly SplitAim[]
+  readonly clusterSize: number
+  readonly costs: Map<string, StageCosts>
+  readonly splits: Map<string, number[] | null>
+}
+
+/** Stages that cost and hold the same have the same key. */
+function costKey(maker: CandidateMaker, template: StageTemplate): string {
+  return template.world === null
+    ? `alone:${template.members.map((member) => maker.bench.cluster.machines[member.machine]?.signature ?? 0).join(',')}`
+    : `${template.sharing}:${template.members.map((member) => `${member.machine}*${member.share}`).join(',')}`
+}
+
+function wholeModel(maker: CandidateMaker, template: StageTemplate): Group | null {
+  const group: Group = { stages: [{ from: 0, to: maker.bench.work.layers.length, ...template }] }
+  return groupFits(maker.bench, group) ? group : null
+}
+
+function candidate(
+  strategy: StrategyName,
+  group: Group | null,
+  aim: SplitAim = 'sum',
+): Candidate[] {
+  if (group === null) return []
+  return [
+    {
+      strategy,
+      group,
+      aim,
+      machines: group.stages.flatMap((stage) => stage.members.map((member) => member.machine)),
+    },
+  ]
+}
+
+/** Cuts the layers over stages in this order. */
+function cut(
+  maker: CandidateMaker,
+  strategy: StrategyName,
+  templates: readonly StageTemplate[],
+): Candidate[] {
+  const linked = templates.every((template, index) => {
+    const previous = templates[index - 1]
+    return (
+      previous === undefined || bestLink(maker.bench, previous.members, template.members) !== null
+    )
+  })
+  if (!linked) return []
+  const keys = templates.map((template) => costKey(maker, template))
+  const { concurrency, mergesRows, work } = maker.bench
+  const rows = mergesRows ? Math.ceil(concurrency / Math.min(templates.length, concurrency)) : 1
+  const found = new Map<string, Candidate>()
+  for (const aim of maker.aims) {
+    const splitKey = `${aim};${rows};${keys.join(';')}`
+    let bounds = maker.splits.get(splitKey)
+    if (bounds === undefined) {
+      const costs = templates.map((template, index) => {
+        const key = `${aim};${rows};${keys[index] ?? ''}`
+        let known = maker.costs.get(key)
+        if (known === undefined) {
+          known = stageCosts(template, { bench: maker.bench, regime: maker.regime, aim, rows })
+          maker.costs.set(key, known)
+        }
+        return known
+      })
+      bounds = splitLayers(costs, work.layers.length, aim === 'sum' ? 'sum' : 'most')
+      maker.splits.set(splitKey, bounds)
+    }
+    if (bounds === null) return []
+    const group: Group = {
+      stages: templates.map((template, index) => ({
+        ...template,
+        from: bounds[index] ?? 0,
+        to: bounds[index + 1] ?? 0,
+      })),
+    }
+    for (const made of candidate(strategy, group, aim)) found.set(bounds.join(','), made)
+  }
+  return [...found.values()]
+}
+
+export function singleCandidates(maker: CandidateMaker, machine: number): Candidate[] {
+  return candidate('single', wholeModel(maker, alone(machine)))
+}
+
+export function pipelineCandidates(maker: CandidateMaker, members: readonly number[]): Candidate[] {
+  if (members.length > maker.bench.work.layers.length) return []
+  return stageOrders(maker.bench, members, maker.clusterSize).flatMap((order) =>
+    cut(maker, 'pipeline', order.map(alone)),
+  )
+}
+
+export function tensorCandidates(maker: CandidateMaker, members: readonly number[]): Candidate[] {
+  const world = formWorld(maker.bench.cluster, members, maker.bench.constants)
+  if (world === null) return []
+  const even = dividesAmong(maker.shape, members.length).ok
+    ? candidate(
+        'tensor',
+        wholeModel(
+          maker,
+          shared(world, 'tensor', () => 1 / members.length),
+        ),
+      )
+    : []
+  const shares = unevenHeads(maker.bench, maker.shape, members)
+  const uneven =
+    shares === null
+      ? []
+      : candidate(
+          'uneven-tensor',
+          wholeModel(
+            maker,
+            shared(world, 'tensor', (machine) => shares.get(machine) ?? 0),
+          ),
+        )
+  return [...even, ...uneven]
+}
+
+export function expertCandidates(maker: CandidateMaker, members: readonly number[]): Candidate[] {
+  if (maker.shape.kinds.every((kind) => kind.experts === null)) return []
+  const world = formWorld(maker.bench.cluster, members, maker.bench.constants)
+  if (world === null) return []
+  const shares = expertShares(maker.bench, members)
+  if (shares === null) return []
+  return candidate(
+    'expert',
+    wholeModel(
+      maker,
+      shared(world, 'expert', (machine) => shares.get(machine) ?? 0),
+    ),
+  )
+}
+
+/** Tensor worlds of `ways` machines in a row. Worlds are formed of neighbours in the given set. */
+export function tensorPipelineCandidates(
+  maker: CandidateMaker,
+  members: readonly number[],
+  ways: number,
+): Candidate[] {
+  if (members.length % ways !== 0 || members.length === ways) return []
+  if (!dividesAmong(maker.shape, ways).ok) return []
+  return partitions(maker, members, ways).flatMap((worlds) => {
+    const templates: StageTemplate[] = []
+    for (const part of worlds) {
+      const world = formWorld(maker.bench.cluster, part, maker.bench.constants)
+      if (world === null) return []
+      templates.push(shared(world, 'tensor', () => 1 / ways))
+    }
+    return cut(maker, 'tensor-pipeline', templates)
+  })
+}
+
+/** Ways to form worlds: all of them for two pairs in a small cluster, else neighbours that are alike. */
+function partitions(maker: CandidateMaker, members: readonly number[], ways: number): number[][][] {
+  const [a, b, c, d] = members
+  if (
+    members.length === 4 &&
+    ways === 2 &&
+    maker.clusterSize <= 4 &&
+    a !== undefined &&
+    b !== undefined &&
+    c !== undefined &&
+    d !== undefined
+  ) {
+    const pairings = [
+      [
+        [a, b],
+        [c, d],
+      ],
+      [
+        [a, c],
+        [b, d],
+      ],
+      [
+        [a, d],
+        [b, c],
+      ],
+    ]
+    return pairings.flatMap((pairs) => [pairs, pairs.toReversed()])
+  }
+  const left = [...members]
+  const worlds: number[][] = []
+  while (left.length > 0) {
+    const first = left.shift()
+    if (first === undefined) break
+    const peers = [...left]
+      .sort((x, y) => closeness(maker.bench, first, y) - closeness(maker.bench, first, x))
+      .slice(0, ways - 1)
+    for (const peer of peers) left.splice(left.indexOf(peer), 1)
+    worlds.push([first, ...peers])
+  }
+  return [worlds]
+}
+
+/** RDMA neighbours of the same kind make the best worlds. */
+function closeness(bench: Bench, a: number, b: number): number {
+  const link = bench.cluster.link(a, b)
+  if (link === null) return -Infinity
+  const speed = (index: number): number =>
+    bench.cluster.machines[index]?.figures.memoryBytesPerSecond ?? 1
+  const alike = Math.min(speed(a), speed(b)) / Math.max(speed(a), speed(b))
+  return (link.class === 'rdma' ? 10 : link.bytesPerSecond / 1e10) + alike
+}
