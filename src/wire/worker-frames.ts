@@ -211,7 +211,7 @@ export const finishedFrame = z.object({
 
 export const failedFrame = z.object({
   kind: z.literal('failed'),
-  /** Null: the rank itself failed and is about to exit. */
+  /** Null: the rank itself failed and is about to exit. Empty: a line that named no attempt was refused. */
   attempt: z.string().nullable(),
   code: z.string(),
   message: z.string(),

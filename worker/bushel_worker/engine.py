@@ -11,12 +11,11 @@ draw, so that a token can be sent before, not after, the next step is computed.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import mlx.core as mx
 
 from .microbatch import Caches, MicroBatch
-from .rows import Draw, Row
+from .rows import Chunk, Draw, Row
 from .stage import Stage
 
 
@@ -28,15 +27,17 @@ class MlxEngine:
         self._stream = mx.new_stream(mx.default_device())
         self._steps = 0
 
-    def prefill(self, row: Row, start: int, end: int, slices: int) -> Iterator[None]:
+    def prefill(self, chunks: list[Chunk], slices: int) -> Iterator[None]:
         with mx.stream(self._stream):
-            if row not in self._filling:
-                self._filling[row] = self._stage.new_caches()
-            caches = self._filling[row]
-            self._stage(mx.array([row.slice(start, end)]), caches)
-            for group in _groups([cache.state for cache in caches], slices):
-                mx.eval(group)
-                yield
+            if len(chunks) > 1:
+                yield from self._prefill_together(chunks, slices)
+            else:
+                row, start, end = chunks[0]
+                if row not in self._filling:
+                    self._filling[row] = self._stage.new_caches()
+                caches = self._filling[row]
+                self._stage(mx.array([row.slice(start, end)]), caches)
+                yield from _evaluated(caches, slices)
         mx.clear_cache()
 
     def step(self, batch: int, joining: list[Row], leaving: list[Row], forward: bool) -> None:
@@ -67,10 +68,38 @@ class MlxEngine:
     def memory(self) -> tuple[int, int]:
         return mx.get_active_memory(), mx.get_peak_memory()
 
+    def _prefill_together(self, chunks: list[Chunk], slices: int) -> Iterator[None]:
+        rows = [row.slice(start, end) for row, start, end in chunks]
+        caches = read_padded(self._stage, rows)
+        yield from _evaluated(caches, slices)
+        for index, chunk in enumerate(chunks):
+            self._filling[chunk.row] = [cache.extract(index) for cache in caches]
+        mx.eval([cache.state for chunk in chunks for cache in self._filling[chunk.row]])
+
     def _take(self, row: Row) -> Caches:
         return self._filling.pop(row, None) or self._stage.new_caches()
 
 
-def _groups(states: list[Any], count: int) -> list[Any]:
-    size = max(1, -(-len(states) // max(1, count)))
-    return [states[start : start + size] for start in range(0, len(states), size)]
+def read_padded(stage: Stage, rows: list[list[int]]) -> Caches:
+    """Lazily reads several prompts in one pass, padded on the right; the caches are rolled to the left after."""
+    lengths = [len(row) for row in rows]
+    padding = [max(lengths) - length for length in lengths]
+    alone = [stage.new_caches() for _ in rows]
+    caches = [column[0].merge(list(column)) for column in zip(*alone)]
+    if any(padding):
+        for cache in caches:
+            cache.prepare(lengths=lengths, right_padding=padding)
+    stage(mx.array([row + [0] * pad for row, pad in zip(rows, padding)]), caches)
+    if any(padding):
+        for cache in caches:
+            cache.finalize()
+    return caches
+
+
+def _evaluated(caches: Caches, slices: int) -> Iterator[None]:
+    """Evaluates caches a few layers at a time: each is a proof of progress."""
+    states = [cache.state for cache in caches]
+    size = max(1, -(-len(states) // max(1, slices)))
+    for start in range(0, len(states), size):
+        mx.eval(states[start : start + size])
+        yield

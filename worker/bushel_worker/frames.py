@@ -135,7 +135,7 @@ _amount = number(low=0)
 _endpoint = shape(host=text(), port=number(low=1, high=65535, whole=True))
 
 _tool_call = shape(
-    id=optional(text()), type=optional(one_of("function")), function=shape(name=text(), arguments=optional(anything))
+    id=optional(text()), type=optional(one_of("function")), function=shape(name=text(), arguments=anything)
 )
 _message = shape(
     role=text(),
@@ -163,7 +163,7 @@ _sampling = shape(
     seed=text(pattern=r"\d{1,20}"),
 )
 _grammar = union(
-    "kind", json_object={}, json_schema=dict(schema=optional(anything)), regex=dict(pattern=text()), lark=dict(text=text())
+    "kind", json_object={}, json_schema=dict(schema=anything), regex=dict(pattern=text()), lark=dict(text=text())
 )
 _limits = shape(
     contextTokensMax=_count,

@@ -18,14 +18,14 @@ from .folder import ModelRefused, check_folder
 from .frames import Load
 from .hub_language import HubLanguage
 from .memory import CacheCost, MemoryPlan
-from .selftest import rows_agree
+from .selftest import prompts_agree, rows_agree
 from .service import Service
 from .stage import CannotCut, Stage
 
 Progress = Callable[[str, float, float], None]
 
 WORKING_BYTES_MIN, WORKING_BYTES_MAX = 64 << 20, 1 << 30
-PROBE_TOKENS = 32
+PROBE_TOKENS = 64
 CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length", "n_ctx")
 CONTEXT_DEFAULT = 4096
 _DTYPES = {"float32": mx.float32, "bfloat16": mx.bfloat16, "float16": mx.float16}
@@ -52,6 +52,7 @@ def build_service(load: Load, progress: Progress) -> Service:
     caches, tokens_per_second = _probe(stage, vocabulary)
     heads = _setting(config, "num_key_value_heads") or _setting(config, "num_attention_heads") or 2
     merging = all(hasattr(cache, "merge") for cache in caches) and rows_agree(stage, vocabulary, int(heads))
+    together = merging and prompts_agree(stage, vocabulary)
     progress("self-test", 1, 1)
 
     memory = _memory_plan(config, caches, weights_bytes, limit, on_cpu)
@@ -63,6 +64,7 @@ def build_service(load: Load, progress: Progress) -> Service:
         limits=load.limits,
         context_tokens=_context_tokens(config, load.limits.context_tokens_max),
         merging=merging,
+        reading_together=together,
         tokens_per_second=tokens_per_second,
         device=_device(on_cpu),
         versions={
@@ -134,12 +136,12 @@ def _vocabulary(model: nn.Module, stage: Stage) -> int:
 
 def _probe(stage: Stage, vocabulary: int) -> tuple[list[Any], float]:
     """One row's caches after a short prompt, and how fast it was read (the second time: the first warms up)."""
-    seconds = 0.0
     caches: list[Any] = []
-    for _ in range(2):
+    seconds = 0.0
+    for count in (4, PROBE_TOKENS):
         caches = stage.new_caches()
         began = time.perf_counter()
-        stage(mx.array([[index % vocabulary for index in range(PROBE_TOKENS)]]), caches)
+        stage(mx.array([[index % vocabulary for index in range(count)]]), caches)
         mx.eval([cache.state for cache in caches])
         seconds = time.perf_counter() - began
     return caches, PROBE_TOKENS / seconds

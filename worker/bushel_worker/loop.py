@@ -13,7 +13,7 @@ from .engine_port import Engine
 from .language import Language
 from .memory import MemoryPlan
 from .pace import Pace
-from .rows import Draw, Row
+from .rows import Chunk, Draw, Row
 from .scheduler import Batch, Prefill, Scheduler
 
 PULSE_SECONDS = 0.2
@@ -56,6 +56,7 @@ class Loop:
         self._steps = 0
         self._told_at = self._stats_at = time.monotonic()
         self._decoded = 0  # tokens since the last stats
+        self._joined = False  # whether rows have joined that have drawn nothing yet
         self._left = False  # whether rows have left since micro-batches were last compared
 
     def run(self) -> None:
@@ -105,32 +106,35 @@ class Loop:
     # --- prompts
 
     def _read_prompts(self) -> None:
-        while (prefill := self._scheduler.next_prefill()) is not None:
-            decoding = any(batch.rows for batch in self._scheduler.batches)
-            count = self._pace.chunk_tokens(decoding)
-            if not self._pace.may_read(decoding, prefill.left <= count):
-                return
-            self._read_chunk(prefill, count, decoding)
-            if not decoding or not self.orders.empty():
-                return
-
-    def _read_chunk(self, prefill: Prefill, count: int, decoding: bool) -> None:
-        row, start = prefill.row, prefill.done
-        count = min(count, prefill.left, self._memory.chunk_tokens_max(start))
+        if self._joined:  # the rows that have just joined get their first token before the next prompt is read
+            self._joined = False
+            return
+        prefill = self._scheduler.next_prefill()
+        if prefill is None:
+            return
+        decoding = any(batch.rows for batch in self._scheduler.batches)
+        count = self._pace.chunk_tokens(prefill.left, decoding)
+        count = min(count, self._memory.chunk_tokens_max(prefill.done))
         if count > 0:
+            self._read_chunks(self._scheduler.beside(prefill, count), count, decoding)
+
+    def _read_chunks(self, prefills: list[Prefill], count_max: int, decoding: bool) -> None:
+        chunks = [Chunk(p.row, p.done, p.done + min(count_max, p.left)) for p in prefills if p.left > 0]
+        tokens = sum(chunk.end - chunk.start for chunk in chunks)
+        if tokens > 0:
             began = time.monotonic()
-            expected = count / self._pace.tokens_per_second
-            for _ in self._engine.prefill(row, start, start + count, slices=1 + int(expected / PULSE_SECONDS)):
+            slices = 1 + int(tokens / self._pace.tokens_per_second / PULSE_SECONDS)
+            for _ in self._engine.prefill(chunks, slices):
                 self._steps += 1
                 self._pulse()
-            self._pace.read(count, time.monotonic() - began, decoding)
-            prefill.done += count
-        total = row.prefill_target
-        self._tell(
-            {"kind": "progress", "phase": "prefill", "attempt": row.attempt, "done": prefill.done, "total": total}
-        )
-        if prefill.left <= 0:
-            self._scheduler.prefilled(prefill)
+            self._pace.read(tokens, time.monotonic() - began, decoding)
+        for prefill in prefills:
+            row, total = prefill.row, prefill.row.prefill_target
+            prefill.done = min(prefill.done + count_max, total)
+            done = prefill.done
+            self._tell({"kind": "progress", "phase": "prefill", "attempt": row.attempt, "done": done, "total": total})
+            if prefill.left <= 0:
+                self._scheduler.prefilled(prefill)
 
     # --- memory
 
@@ -154,6 +158,7 @@ class Loop:
         for batch in list(self._scheduler.batches):
             began = time.monotonic()
             joining, leaving = batch.joining, batch.leaving
+            self._joined = self._joined or bool(joining)
             self._left = self._left or bool(leaving)
             # A row that can draw only one more token needs no further step.
             goes_on = bool(joining) or any(len(row.ids) + 1 < row.tokens_max for row in batch.members)

@@ -14,21 +14,21 @@ class Pace:
         self.tokens_per_second = max(tokens_per_second, 1.0)
         self._debt_seconds = 0.0
 
-    def chunk_tokens(self, decoding: bool) -> int:
-        """How much of a prompt to read at once. Half of the limit: the estimate may be off."""
-        limit_ms = self._chunk_ms_max / 2
-        milliseconds = min(DECODING_CHUNK_MS, limit_ms) if decoding else limit_ms
-        return max(1, int(self.tokens_per_second * milliseconds / 1000))
-
-    def may_read(self, decoding: bool, fits_one_chunk: bool) -> bool:
+    def chunk_tokens(self, left: int, decoding: bool) -> int:
+        """How much to read next of a prompt with so much left; 0: not now, answers have their turn. A chunk
+        is planned at 0.6 of the limit, because the estimate may be off."""
+        whole = max(1, int(self.tokens_per_second * self._chunk_ms_max * 0.6 / 1000))
         if not decoding:
-            return True
-        return self._debt_seconds < self._chunk_ms_max / 1000 if fits_one_chunk else self._debt_seconds <= 0
+            return whole
+        if left <= whole:
+            return whole if self._debt_seconds < self._chunk_ms_max / 1000 else 0
+        small = max(1, int(self.tokens_per_second * min(DECODING_CHUNK_MS, self._chunk_ms_max) / 1000))
+        return small if self._debt_seconds <= 0 else 0
 
     def read(self, tokens: int, seconds: float, decoding: bool) -> None:
         speed = tokens / max(seconds, 1e-6)
         # A short rest of a prompt says little about speed: its fixed cost dominates.
-        if tokens * 4 >= self.chunk_tokens(decoding) or speed > self.tokens_per_second:
+        if seconds * 8 >= self._chunk_ms_max / 1000 or speed > self.tokens_per_second:
             self.tokens_per_second += (speed - self.tokens_per_second) * SPEED_MEMORY
         if decoding:
             self._debt_seconds += seconds

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from .memory import GROWTH, MemoryPlan
 from .rows import Row
 
-PREFILLS_MAX = 4  # prompts read by turns, so that a short one need not wait for a long one
+PREFILLS_MAX = 8  # prompts read by turns, so that a short one need not wait for a long one
 
 
 @dataclass(eq=False)
@@ -43,8 +43,9 @@ class Batch:
 
 
 class Scheduler:
-    def __init__(self, memory: MemoryPlan, rows_max: int, merging: bool) -> None:
+    def __init__(self, memory: MemoryPlan, rows_max: int, merging: bool, reading_together: bool) -> None:
         self._memory, self._rows_max, self._merging = memory, rows_max, merging
+        self._reading_together = reading_together
         self.waiting: list[Row] = []  # oldest first
         self.prefills: list[Prefill] = []
         self.batches: list[Batch] = []
@@ -145,6 +146,19 @@ class Scheduler:
         if self._turn % 2:
             return min(self.prefills, key=lambda prefill: prefill.row.order)
         return min(self.prefills, key=lambda prefill: (prefill.left, prefill.row.order))
+
+    def beside(self, prefill: Prefill, tokens: int) -> list[Prefill]:
+        """It and the other short prompts that can be read in one pass of at most so many tokens."""
+        group = [prefill]
+        if not self._reading_together or prefill.done or not 0 < prefill.left <= tokens:
+            return group
+        longest = prefill.left
+        for other in self.prefills:
+            wide = max(longest, other.left)
+            if other is not prefill and not other.done and other.left and wide * (len(group) + 1) <= tokens:
+                group.append(other)
+                longest = wide
+        return group
 
     def prefilled(self, prefill: Prefill) -> None:
         """A prompt is read: its row joins the micro-batch where it costs least."""

@@ -11,7 +11,7 @@ from bushel_worker.frames import Limits, Sampling
 from bushel_worker.loading import _together, cache_costs
 from bushel_worker.memory import MemoryPlan
 from bushel_worker.rows import Row
-from bushel_worker.selftest import rows_agree
+from bushel_worker.selftest import prompts_agree, rows_agree
 from bushel_worker.service import Service
 from bushel_worker.stage import Stage
 from bushel_worker.text import TextPlan, Writer
@@ -146,6 +146,7 @@ def tiny_service(stage: Any, merging: bool | None = None, capacity_bytes: int = 
         limits=Limits(512, rows_max, 64, 1 << 40, 1000),
         context_tokens=512,
         merging=rows_agree(stage, VOCABULARY, 2) if merging is None else merging,
+        reading_together=prompts_agree(stage, VOCABULARY) if merging is None else merging,
         tokens_per_second=1000,
         device="test",
         versions={},
@@ -161,11 +162,8 @@ class FixedPace:
     def __init__(self, chunk: int) -> None:
         self._chunk = chunk
 
-    def chunk_tokens(self, decoding: bool) -> int:
+    def chunk_tokens(self, left: int, decoding: bool) -> int:
         return self._chunk
-
-    def may_read(self, decoding: bool, fits_one_chunk: bool) -> bool:
-        return True
 
     def read(self, tokens: int, seconds: float, decoding: bool) -> None:
         pass
