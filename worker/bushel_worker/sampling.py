@@ -170,7 +170,7 @@ class SamplingPlan:
         within = (rank < self._top_k) | (self._top_k == 0)
         odds = mx.where(within, mx.exp(ordered - ordered[:, :1]), 0)
         before = mx.cumsum(odds, axis=-1) - odds
-        kept = within & (before < self._top_p * mx.sum(odds, axis=-1, keepdims=True))
+        kept = within & ((before < self._top_p * mx.sum(odds, axis=-1, keepdims=True)) | (self._top_p >= 1))
         last = mx.maximum(mx.sum(kept, axis=-1, keepdims=True) - 1, 0)
         return mx.maximum(mx.take_along_axis(ordered, last, axis=-1), ordered[:, :1] + self._min_p)
 

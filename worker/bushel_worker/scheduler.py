@@ -172,12 +172,13 @@ class Scheduler:
 
     def _place(self, row: Row) -> Batch | None:
         """Rows share a step unless reading the padding would take longer than reading the weights again."""
-        best, least = None, float(self._memory.weights_bytes)
+        best, least = None, float("inf")
         for batch in self.batches if self._merging else ():
             lengths = [member.length for member in batch.members]
             if lengths:
-                more = self._memory.padding_bytes([*lengths, row.length]) - self._memory.padding_bytes(lengths)
-                if more <= least:
+                padding = self._memory.padding_bytes([*lengths, row.length])
+                more = padding - self._memory.padding_bytes(lengths)
+                if padding <= self._memory.weights_bytes and more < least:
                     best, least = batch, more
         return best
 
@@ -194,17 +195,12 @@ class Scheduler:
         if not self._merging:
             return None
         settled = [batch for batch in self.batches if not batch.joining and not batch.leaving]
+        room = self._memory.capacity_bytes - self.used_bytes()
         for index, batch in enumerate(settled):
             for other in settled[index + 1 :]:
-                mine, theirs = [row.length for row in batch.rows], [row.length for row in other.rows]
-                apart = self._memory.padding_bytes(mine) + self._memory.padding_bytes(theirs)
-                together = len(mine + theirs) * self._memory.row_bytes(max(mine + theirs))
-                room = self._memory.capacity_bytes - self.used_bytes()
-                if (
-                    self._memory.padding_bytes(mine + theirs) - apart <= self._memory.weights_bytes / 2
-                    and together - len(mine) * self._memory.row_bytes(max(mine))
-                    - len(theirs) * self._memory.row_bytes(max(theirs)) <= room
-                ):
+                lengths = [row.length for row in batch.rows + other.rows]
+                needed = len(lengths) * self._memory.row_bytes(max(lengths))  # the old ones are freed only after
+                if self._memory.padding_bytes(lengths) <= self._memory.weights_bytes / 2 and needed <= room:
                     return batch, other
         return None
 
