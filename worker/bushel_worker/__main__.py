@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import traceback
+from pathlib import Path
 from typing import Any
 
 # Nothing that runs in this process may look for the network, and nothing asks questions on a terminal.
@@ -90,11 +91,15 @@ def build(load: Load, progress: Any) -> Service:
 
         return build_scripted(load, progress)
     progress("load", 0, 1)
-    from .folder import ModelRefused
-    from .loading import build_service
+    from .folder import ModelRefused, check_folder
 
     try:
-        return build_service(load, progress)
+        if load.stage_count > 1 or load.world_size > 1:
+            raise ModelRefused("this worker serves whole models only; it cannot be one stage or rank of several")
+        config = check_folder(Path(load.model_path))
+        from .loading import build_service  # takes seconds: only when there is something to load
+
+        return build_service(load, config, progress)
     except ModelRefused as refused:
         raise CannotStart(f'Cannot load "{load.model_name}": {refused}') from None
 

@@ -14,7 +14,7 @@ from mlx_lm.utils import dequantize_model, load_model, load_tokenizer
 
 from . import VERSION
 from .engine import MlxEngine
-from .folder import ModelRefused, check_folder
+from .folder import ModelRefused
 from .frames import Load
 from .hub_language import HubLanguage
 from .memory import CacheCost, MemoryPlan
@@ -31,12 +31,9 @@ CONTEXT_DEFAULT = 4096
 _DTYPES = {"float32": mx.float32, "bfloat16": mx.bfloat16, "float16": mx.float16}
 
 
-def build_service(load: Load, progress: Progress) -> Service:
-    """Raises ModelRefused with the reason."""
-    if load.stage_count > 1 or load.world_size > 1:
-        raise ModelRefused("this worker serves whole models only; it cannot be one stage or rank of several")
+def build_service(load: Load, config: dict[str, Any], progress: Progress) -> Service:
+    """Of a folder that `check_folder` has passed, with its config. Raises ModelRefused with the reason."""
     folder = Path(load.model_path)
-    config = check_folder(folder)
     on_cpu = mx.default_device() == mx.cpu
     model, tokenizer = _open(folder, config)
     _set_dtype(model, load.dtype, on_cpu)

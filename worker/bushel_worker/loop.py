@@ -109,14 +109,17 @@ class Loop:
         if self._joined:  # the rows that have just joined get their first token before the next prompt is read
             self._joined = False
             return
-        prefill = self._scheduler.next_prefill()
-        if prefill is None:
-            return
         decoding = any(batch.rows for batch in self._scheduler.batches)
-        count = self._pace.chunk_tokens(prefill.left, decoding)
-        count = min(count, self._memory.chunk_tokens_max(prefill.done))
-        if count > 0:
+        until = time.monotonic() + self._pace.turn_seconds(decoding)
+        while (prefill := self._scheduler.next_prefill()) is not None:
+            count = self._pace.chunk_tokens(prefill.left, decoding)
+            count = min(count, self._memory.chunk_tokens_max(prefill.done))
+            if count == 0:
+                return
             self._read_chunks(self._scheduler.beside(prefill, count), count, decoding)
+            if time.monotonic() >= until or not self.orders.empty():
+                return
+            self._scheduler.admit()
 
     def _read_chunks(self, prefills: list[Prefill], count_max: int, decoding: bool) -> None:
         chunks = [Chunk(p.row, p.done, p.done + min(count_max, p.left)) for p in prefills if p.left > 0]

@@ -1,6 +1,7 @@
 """Shares the engine's time between reading prompts and writing answers."""
 
 DECODING_CHUNK_MS = 250  # while others write: long enough to be efficient, short enough not to be felt
+FIRST_TURN_MS = 50
 SPEED_MEMORY = 0.5  # of the last measurement in the running estimate
 
 
@@ -24,6 +25,11 @@ class Pace:
             return whole if self._debt_seconds < self._chunk_ms_max / 1000 else 0
         small = max(1, int(self.tokens_per_second * min(DECODING_CHUNK_MS, self._chunk_ms_max) / 1000))
         return small if self._debt_seconds <= 0 else 0
+
+    def turn_seconds(self, decoding: bool) -> float:
+        """How long prompts may be read, chunk after chunk, before answers have their turn. Short when nobody
+        writes yet: the first who is ready should."""
+        return DECODING_CHUNK_MS / 1000 if decoding else FIRST_TURN_MS / 1000
 
     def read(self, tokens: int, seconds: float, decoding: bool) -> None:
         speed = tokens / max(seconds, 1e-6)

@@ -37,7 +37,7 @@ class TinyCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.stage = Stage(tiny_model())
+        cls.stage = Stage(tiny_model(num_hidden_layers=2))
         cls.service = tiny_service(cls.stage)
 
     def drive(self, chunk: int = 16, **changes: Any) -> Drive:
