@@ -93,6 +93,15 @@ class Together(TinyCase):
         for index in range(3):
             self.assertEqual(drive.tokens(str(index)), self.alone(index, 4 + index, 10))
 
+    def test_the_way_of_a_gpu_gives_the_same_answers(self) -> None:
+        drive = self.drive()
+        drive.service.engine._on_cpu = False
+        for index in range(8):
+            drive.submit(str(index), prompt(index, 5 + index), 12, SAMPLINGS[index])
+        drive.run()
+        for index in range(8):
+            self.assertEqual(drive.tokens(str(index)), self.alone(index, 5 + index, 12), index)
+
     def test_one_step_serves_all_rows_of_a_micro_batch(self) -> None:
         drive = self.drive()
         for index in range(4):
