@@ -19,7 +19,8 @@ os.environ.update(
     TOKENIZERS_PARALLELISM="false",
 )
 
-from .frames import FrameError, FrameWriter, Load, load_of, parse_line  # noqa: E402
+from .checks import FrameError  # noqa: E402
+from .frames import FrameWriter, Load, load_of, parse_line  # noqa: E402
 from .intake import Intake, log, read_lines, refuse_line  # noqa: E402
 from .service import Service  # noqa: E402
 

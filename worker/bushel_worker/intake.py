@@ -6,7 +6,8 @@ import queue
 import sys
 import threading
 
-from .frames import LINE_BYTES_MAX, FrameError, FrameWriter, Submit, attempt_of, parse_line, submit_of
+from .checks import FrameError
+from .frames import LINE_BYTES_MAX, FrameWriter, Submit, attempt_of, parse_line, submit_of
 from .language import PromptRefused
 from .loop import Loop
 from .rows import Row

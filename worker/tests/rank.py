@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bushel_worker.frames import FROM_WORKER
+from .shapes import FROM_WORKER
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -8,11 +8,12 @@ from typing import Any
 import mlx.core as mx
 
 from bushel_worker.engine import MlxEngine
-from bushel_worker.frames import FROM_WORKER, Sampling
+from bushel_worker.frames import Sampling
 from bushel_worker.memory import CacheCost, MemoryPlan
 from bushel_worker.scheduler import Scheduler
 from bushel_worker.stage import Stage
 
+from .shapes import FROM_WORKER
 from .tiny import VOCABULARY, Drive, tiny_model, tiny_service
 
 SAMPLINGS = [

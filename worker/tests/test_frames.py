@@ -5,10 +5,9 @@ import os
 import unittest
 from pathlib import Path
 
+from bushel_worker.checks import FrameError
 from bushel_worker.frames import (
-    FROM_WORKER,
     TO_WORKER,
-    FrameError,
     FrameWriter,
     attempt_of,
     load_of,
@@ -17,6 +16,7 @@ from bushel_worker.frames import (
 )
 
 from .rank import load_frame, submit_frame
+from .shapes import FROM_WORKER
 
 CASES = Path(__file__).resolve().parents[2] / "test" / "contracts" / "frames"
 
