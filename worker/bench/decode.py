@@ -18,6 +18,7 @@ from mlx_lm.generate import BatchGenerator
 from tests.rank import Rank, load_frame, submit_frame
 
 STREAMS = 8
+ANIMALS = ("dog", "cat", "cow", "owl", "fox", "bee", "elk", "ant")
 SKIPPED = 8  # tokens before the clock starts: the first ones include the prompt
 
 
@@ -25,7 +26,7 @@ def main(folder: str, pairs: int, tokens: int) -> None:
     model, tokenizer = load(folder)
     model.set_dtype(mx.float32)
     mx.eval(model.parameters())
-    questions = [f"Tell me a long story about {animal}." for animal in "dog cat cow owl fox bee elk ant".split()]
+    questions = [f"Tell me a long story about {animal}." for animal in ANIMALS]
     prompts = [
         tokenizer.apply_chat_template([{"role": "user", "content": q}], add_generation_prompt=True) for q in questions
     ]
@@ -80,7 +81,10 @@ def main(folder: str, pairs: int, tokens: int) -> None:
                 own_speed, raw_speed = (a, b) if pair % 2 else (b, a)
                 if pair:  # the first pair warms both up
                     ratios.append(own_speed / raw_speed)
-                    print(f"{name}: worker {own_speed:.2f} tok/s, mlx-lm {raw_speed:.2f}, ratio {ratios[-1]:.3f}", flush=True)
+                    print(
+                        f"{name}: worker {own_speed:.2f} tok/s, mlx-lm {raw_speed:.2f}, ratio {ratios[-1]:.3f}",
+                        flush=True,
+                    )
             print(f"{name}: median ratio {statistics.median(ratios):.3f} of {len(ratios)} pairs", flush=True)
 
 

@@ -68,7 +68,9 @@ def main(pairs: int) -> None:
                     added[rows].append(second - first)
             for rows in ROWS:
                 middle = statistics.median(added[rows])
-                print(f"{rows} rows: {middle * 1e6:.0f} µs a step more than bare ({min(added[rows]) * 1e6:.0f} at best)")
+                print(
+                    f"{rows} rows: {middle * 1e6:.0f} µs a step more than bare ({min(added[rows]) * 1e6:.0f} at best)"
+                )
             few, many = ROWS[0], ROWS[-1]
             slope = (statistics.median(added[many]) - statistics.median(added[few])) / (many - few)
             print(f"a row: {slope * 1e6:.1f} µs")

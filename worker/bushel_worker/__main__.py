@@ -21,7 +21,7 @@ os.environ.update(
 
 from .checks import FrameError  # noqa: E402
 from .frames import FrameWriter, Load, load_of, parse_line  # noqa: E402
-from .intake import Intake, log, read_lines, refuse_line  # noqa: E402
+from .intake import Intake, log, read_lines  # noqa: E402
 from .service import Service  # noqa: E402
 
 

@@ -26,9 +26,16 @@ def boolean(value: Any, where: str) -> bool:
     return value if isinstance(value, bool) else _refuse(where, "true or false")
 
 
-def number(low: float | None = None, high: float | None = None, above: float | None = None, whole: bool = False) -> Check:
+def number(
+    low: float | None = None, high: float | None = None, above: float | None = None, whole: bool = False
+) -> Check:
     def check(value: Any, where: str) -> Any:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value or abs(value) == float("inf"):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (int, float))
+            or value != value
+            or abs(value) == float("inf")
+        ):
             return _refuse(where, "a number")
         if whole and (value != int(value) or abs(value) > WHOLE_MAX):
             return _refuse(where, "a whole number")
@@ -49,7 +56,9 @@ def text(pattern: str = "", length: int = 0) -> Check:
 
 
 def one_of(*values: str) -> Check:
-    return lambda value, where: value if isinstance(value, str) and value in values else _refuse(where, " or ".join(values))
+    return lambda value, where: (
+        value if isinstance(value, str) and value in values else _refuse(where, " or ".join(values))
+    )
 
 
 def array(item: Check, length: int = 0) -> Check:

@@ -8,7 +8,21 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from .checks import FrameError, anything, array, boolean, nullable, number, one_of, optional, pair, record, shape, text, union
+from .checks import (
+    FrameError,
+    anything,
+    array,
+    boolean,
+    nullable,
+    number,
+    one_of,
+    optional,
+    pair,
+    record,
+    shape,
+    text,
+    union,
+)
 
 LINE_BYTES_MAX = 64 << 20
 

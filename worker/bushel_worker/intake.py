@@ -87,7 +87,9 @@ class Intake:
         if state == "known":  # answering would end the attempt that is running under this name
             log("an attempt was submitted twice; the second was ignored")
         elif state == "full":
-            message = f"{limits.rows_max} requests are being answered and {limits.waiting_max} are waiting; try again later"
+            message = (
+                f"{limits.rows_max} requests are being answered and {limits.waiting_max} are waiting; try again later"
+            )
             self._fail(submit.attempt, "overloaded", message)
         else:
             tokens = len(row.prompt)

@@ -9,7 +9,7 @@ from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
-from mlx.utils import tree_flatten, tree_map_with_path
+from mlx.utils import tree_map_with_path
 from mlx_lm.utils import dequantize_model, load_model, load_tokenizer
 
 from . import VERSION
@@ -67,7 +67,7 @@ def build_service(load: Load, config: dict[str, Any], progress: Progress) -> Ser
         versions={
             "bushel": VERSION,
             "python": platform.python_version(),
-            "mlx": mx.__version__,
+            "mlx": version("mlx"),
             "mlx-lm": version("mlx-lm"),
             "transformers": version("transformers"),
         },
@@ -115,7 +115,7 @@ def _read_weights(stage: Stage, limit: int, progress: Progress) -> int:
     mx.set_cache_limit(_working_bytes(limit) // 2)
     recommended = mx.device_info().get("max_recommended_working_set_size")
     if recommended:
-        mx.set_wired_limit(min(recommended, limit))
+        mx.set_wired_limit(min(int(recommended), limit))
     done = 0
     for group in groups:
         progress("load", done, total)
@@ -144,9 +144,7 @@ def _probe(stage: Stage, vocabulary: int) -> tuple[list[Any], float]:
     return caches, PROBE_TOKENS / seconds
 
 
-def _memory_plan(
-    config: dict[str, Any], caches: list[Any], weights_bytes: int, limit: int, on_cpu: bool
-) -> MemoryPlan:
+def _memory_plan(config: dict[str, Any], caches: list[Any], weights_bytes: int, limit: int, on_cpu: bool) -> MemoryPlan:
     working = _working_bytes(limit)
     heads = int(_setting(config, "num_attention_heads") or 32)
     plan = MemoryPlan(

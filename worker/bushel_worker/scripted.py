@@ -95,7 +95,9 @@ class ScriptedLanguage:
             return list(prompt["ids"])
         text = prompt.get("text")
         if text is None:
-            text = "".join(f"{message['role']}: {message['content']}\n" for message in prompt["messages"]) + "assistant: "
+            text = (
+                "".join(f"{message['role']}: {message['content']}\n" for message in prompt["messages"]) + "assistant: "
+            )
         try:
             return list(text.encode()) or [32]
         except UnicodeEncodeError:
@@ -152,7 +154,9 @@ class ScriptedEngine:
         self._chance = random.Random(1)
 
     def prefill(self, chunks: list[Chunk], slices: int) -> Iterator[None]:
-        seconds = sum(chunk.end - chunk.start for chunk in chunks) / self._script.number("prefillTokensPerSecond", 20000)
+        seconds = sum(chunk.end - chunk.start for chunk in chunks) / self._script.number(
+            "prefillTokensPerSecond", 20000
+        )
         for _ in range(slices):
             time.sleep(seconds / slices)
             yield

@@ -96,4 +96,4 @@ def _together(stage: Stage, prompts: list[list[int]], rows: list[list[Any]]) -> 
 def _error(got: mx.array, wanted: mx.array) -> float:
     got, wanted = got.astype(mx.float32), wanted.astype(mx.float32)
     scale = mx.maximum(mx.linalg.norm(wanted - mx.mean(wanted)), 1e-6)
-    return (mx.linalg.norm(got - wanted) / scale).item()
+    return float(mx.linalg.norm(got - wanted) / scale)

@@ -1,12 +1,22 @@
 """The shapes of the frames that a worker sends, as in src/wire/worker-frames.ts."""
 
-from bushel_worker.checks import anything, array, boolean, nullable, number, one_of, optional, record, shape, text, union
+from bushel_worker.checks import (
+    anything,
+    array,
+    boolean,
+    nullable,
+    number,
+    one_of,
+    optional,
+    record,
+    shape,
+    text,
+    union,
+)
 from bushel_worker.frames import amount, count, token
 
 _parts = array(
-    union(
-        "type", content=dict(text=text()), reasoning=dict(text=text()), tool_call=dict(name=text(), arguments=text())
-    )
+    union("type", content=dict(text=text()), reasoning=dict(text=text()), tool_call=dict(name=text(), arguments=text()))
 )
 _logprob = shape(
     text=text(),

@@ -14,7 +14,7 @@ from bushel_worker.scheduler import Scheduler
 from bushel_worker.stage import Stage
 
 from .shapes import FROM_WORKER
-from .tiny import VOCABULARY, Drive, tiny_model, tiny_service
+from .tiny import ON_CPU, VOCABULARY, Drive, tiny_model, tiny_service
 
 SAMPLINGS = [
     Sampling(),
@@ -45,7 +45,7 @@ class TinyCase(unittest.TestCase):
         """A loop with an engine of its own on the shared model."""
         memory = replace(self.service.memory, capacity_bytes=changes.pop("capacity_bytes", 1 << 40))
         limits = replace(self.service.limits, rows_max=changes.pop("rows_max", 64))
-        engine = MlxEngine(self.stage, on_cpu=True)
+        engine = MlxEngine(self.stage, ON_CPU)
         self.engines.append(engine)
         return Drive(replace(self.service, engine=engine, memory=memory, limits=limits, **changes), chunk)
 

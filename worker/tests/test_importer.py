@@ -16,7 +16,7 @@ import mlx.core as mx
 import numpy as np
 from gguf import GGMLQuantizationType as Kind
 from gguf.quants import dequantize, quantize
-from mlx.utils import tree_flatten, tree_map
+from mlx.utils import tree_flatten
 from mlx_lm.utils import _get_classes, load
 
 from bushel_worker.importer.__main__ import import_gguf
@@ -159,11 +159,12 @@ class Models(ImporterCase):
             with self.subTest(store.name):
                 self.source.unlink(missing_ok=True)
                 model = write_gguf(self.source, "llama", store)
-                # What the file really holds, which the types that lose most have changed a lot.
-                model.update(
-                    tree_map(lambda w: mx.array(dequantize(quantize(np.array(w), store), store)) if w.ndim > 1 else w,
-                    model.parameters())
-                )
+                # What the file really holds: the types that lose most have changed it a lot.
+                held = {
+                    name: mx.array(dequantize(quantize(np.array(value), store), store)) if value.ndim > 1 else value
+                    for name, value in tree_flatten(model.parameters())
+                }
+                model.load_weights(list(held.items()))
                 folder = self.imported(store.name)
                 self.check_logits(model, folder, 0.05 if store == Kind.BF16 else 0.01)
                 config = json.loads((folder / "config.json").read_text())
@@ -257,7 +258,9 @@ class Models(ImporterCase):
             subprocess.run(command, check=True, capture_output=True, env=environment)
             outcomes.append(digest(self.folder / name))
         self.assertEqual(outcomes[0], outcomes[1])
-        self.assertEqual(set(outcomes[0]), {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"})
+        self.assertEqual(
+            set(outcomes[0]), {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+        )
 
     def test_the_command_tells_its_progress(self) -> None:
         write_gguf(self.source)
@@ -367,7 +370,9 @@ class Damage(ImporterCase):
         self.source.write_bytes(b"GGUF" + b"\0" * 8)
         done = self.run_command(str(self.source), str(self.folder / "out"))
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(done.stderr.strip(), 'Cannot import "model.gguf": GGUF version 0 is not supported; versions 2 and 3 are')
+        self.assertEqual(
+            done.stderr.strip(), 'Cannot import "model.gguf": GGUF version 0 is not supported; versions 2 and 3 are'
+        )
         self.assertEqual(json.loads(done.stdout)["kind"], "failed")
 
 

@@ -26,14 +26,17 @@ SPM = {
 }
 TEMPLATE = (
     "{% for m in messages %}<|start|>{{ m.role }}: {{ m.content }}"
-    "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function.arguments.city }}</tool_call>{% endfor %}<|end|>{% endfor %}"
+    "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function.arguments.city }}</tool_call>{% endfor %}"
+    "<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|start|>assistant: {% endif %}"
 )
 TOOL_TEMPLATE = TEMPLATE + "{# <tool_call> tool_call.name #}"
 
 
 class LanguageCase(unittest.TestCase):
-    def language(self, special: list[str], plain: list[str], template: str | None = TEMPLATE, **named: Any) -> HubLanguage:
+    def language(
+        self, special: list[str], plain: list[str], template: str | None = TEMPLATE, **named: Any
+    ) -> HubLanguage:
         """A language whose vocabulary is single bytes and a few whole tokens."""
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
@@ -82,7 +85,9 @@ class LanguageCase(unittest.TestCase):
         messages = [{"role": "user", "content": content} for content in contents]
         return {"kind": "chat", "messages": messages, "tools": [], "variables": {}, "nowMs": 1_700_000_000_000, **named}
 
-    def write(self, language: HubLanguage, prompt: dict[str, Any], ids: list[int], reason: str = "stop") -> tuple[Any, str]:
+    def write(
+        self, language: HubLanguage, prompt: dict[str, Any], ids: list[int], reason: str = "stop"
+    ) -> tuple[Any, str]:
         writer = Writer(language.text_plan(prompt, language.encode(prompt), []))
         parts = [part for token in ids for part in writer.push(token)]
         end, told = writer.finish(reason)
@@ -133,7 +138,10 @@ class Prompts(LanguageCase):
         self.assertNotIn("secret", str(caught.exception))
 
     def test_a_template_cannot_reach_out_of_its_sandbox(self) -> None:
-        for escape in ("{{ ''.__class__.__mro__ }}{{ ''.__class__.__subclasses__() }}", "{% for i in range(10**9) %}x{% endfor %}"):
+        for escape in (
+            "{{ ''.__class__.__mro__ }}{{ ''.__class__.__subclasses__() }}",
+            "{% for i in range(10**9) %}x{% endfor %}",
+        ):
             language = self.language([], [], escape)
             try:
                 shown = language._tokenizer.decode(language.encode(self.chat("x")))
@@ -220,9 +228,14 @@ class Markers(LanguageCase):
 
     def test_special_markers_of_a_cut_call_are_not_given_back(self) -> None:
         tools = [{"type": "function", "function": {"name": "f"}}]
-        for special, plain, wanted in ((["<tool_call>", "</tool_call>"], [], '{"na'), ([], ["<tool_call>", "</tool_call>"], '<tool_call>{"na')):
+        for special, plain, wanted in (
+            (["<tool_call>", "</tool_call>"], [], '{"na'),
+            ([], ["<tool_call>", "</tool_call>"], '<tool_call>{"na'),
+        ):
             language = self.language(special, plain, TOOL_TEMPLATE)
-            parts, reason = self.write(language, self.chat("x", tools=tools), self.ids(language, '<tool_call>{"na'), "length")
+            parts, reason = self.write(
+                language, self.chat("x", tools=tools), self.ids(language, '<tool_call>{"na'), "length"
+            )
             self.assertEqual((told(parts), reason), (wanted, "length"))
 
 

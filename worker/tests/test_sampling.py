@@ -14,7 +14,9 @@ from bushel_worker.text import ByteDecoder, TextPlan, Writer
 SIZE = 2000
 
 
-def row(ids: list[int] | None = None, prompt: list[int] | None = None, logprobs: int | None = None, **asked: Any) -> Row:
+def row(
+    ids: list[int] | None = None, prompt: list[int] | None = None, logprobs: int | None = None, **asked: Any
+) -> Row:
     writer = Writer(TextPlan(ByteDecoder([])))
     return Row("a", 0, prompt or [1], ids or [], 100, Sampling(**asked), writer, logprobs=logprobs)
 
@@ -59,7 +61,11 @@ class Noise(unittest.TestCase):
 
     def test_positions_and_seeds_draw_differently(self) -> None:
         values = logits(1, width=0.5)
-        drawn = {draw([row([0] * position, temperature=1.0, seed=seed)], values)[0] for position in range(5) for seed in range(5)}
+        drawn = {
+            draw([row([0] * position, temperature=1.0, seed=seed)], values)[0]
+            for position in range(5)
+            for seed in range(5)
+        }
         self.assertGreater(len(drawn), 20)
 
     def test_draws_follow_the_distribution(self) -> None:
@@ -77,7 +83,8 @@ class Noise(unittest.TestCase):
 class Filters(unittest.TestCase):
     ASKED = [
         dict(top_k=1), dict(top_k=40), dict(top_p=0.9), dict(top_p=0.05), dict(min_p=0.1), dict(top_k=3000),
-        dict(top_k=50, top_p=0.7), dict(top_p=0.999999), dict(top_k=20, top_p=0.8, min_p=0.2), dict(top_p=0.95, min_p=0.02),
+        dict(top_k=50, top_p=0.7), dict(top_p=0.999999), dict(top_k=20, top_p=0.8, min_p=0.2),
+        dict(top_p=0.95, min_p=0.02),
     ]  # fmt: skip
 
     def test_cutoffs_keep_exactly_what_the_definition_keeps(self) -> None:
@@ -92,7 +99,9 @@ class Filters(unittest.TestCase):
                 wanted = allowed(line, **asked)
                 self.assertEqual(set(np.flatnonzero(line >= low[index]).tolist()), wanted, (asked, width))
                 kept = set(np.flatnonzero(line >= on_device[index]).tolist())
-                self.assertLessEqual(len(kept ^ wanted), len(wanted) // 500 + 1, (asked, width))  # float32 sums
+                odds = np.exp(line - line.max()).astype(np.float64)
+                differing = odds[list(kept ^ wanted)].sum() / odds.sum()
+                self.assertLess(differing, 1e-5 + odds.max() / odds.sum() / 1000, (asked, width))  # float32 sums
 
     def test_a_row_never_draws_what_its_filters_exclude(self) -> None:
         values = logits(1, 5)
@@ -140,7 +149,9 @@ class Penalties(unittest.TestCase):
         prompts, ids = [[1, 2, 2, 3]] * 4, [[3, 4, 4, 5], [4] * 300, [9, 8, 9], [1, 2]]
         rows = [row(ids[n], prompts[n], **case) for n, case in enumerate(cases)]
         plan = SamplingPlan(rows, True)
-        changed = plan._with_penalties(values if plan._bias is None else values.at[plan._bias[0], plan._bias[1]].add(plan._bias[2]))
+        changed = plan._with_penalties(
+            values if plan._bias is None else values.at[plan._bias[0], plan._bias[1]].add(plan._bias[2])
+        )
         for n, case in enumerate(cases):
             wanted = self.reference(np.array(values[n]), prompts[n], ids[n], case)
             np.testing.assert_allclose(np.array(changed[n]), wanted, atol=1e-4)

@@ -79,7 +79,13 @@ class Starter(unittest.TestCase):
             self.assertEqual(len(told["top"]), 3)
 
     def test_the_template_refuses_what_it_cannot_render(self) -> None:
-        chat = {"kind": "chat", "messages": [{"role": "user", "content": "x"}], "tools": [], "variables": {}, "nowMs": 0}
+        chat = {
+            "kind": "chat",
+            "messages": [{"role": "user", "content": "x"}],
+            "tools": [],
+            "variables": {},
+            "nowMs": 0,
+        }
         for number, prompt in enumerate(
             (
                 {**chat, "variables": {"chat_template": "{{ 7*7 }}"}},

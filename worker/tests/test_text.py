@@ -91,7 +91,11 @@ class Decoders(unittest.TestCase):
     def test_window_decoder_gives_what_decoding_all_would_give(self) -> None:
         for size in (1, 2, 3):
             tokens, table = tokens_of(self.TEXT, size, seed=9)
-            decoder = WindowDecoder(lambda ids: b"".join(table[i] for i in ids).decode("utf-8", "replace"), frozenset())
+
+            def decode(ids: list[int], table: list[bytes] = table) -> str:
+                return b"".join(table[i] for i in ids).decode("utf-8", "replace")
+
+            decoder = WindowDecoder(decode, frozenset())
             pieces = [decoder.push(token) for token in tokens]
             self.assertEqual("".join(pieces), self.TEXT)
 
@@ -176,7 +180,11 @@ class Parts(unittest.TestCase):
         self.assertEqual((joined(shown, end), calls(shown, end), reason), ("ok " + CALL[:40], [], "length"))
 
     def test_writer_gives_a_wrong_call_back_as_text(self) -> None:
-        for wrong in ("<tool_call>{nonsense</tool_call>", '<tool_call>{"a": 1}</tool_call>', "<tool_call>[5]</tool_call>"):
+        for wrong in (
+            "<tool_call>{nonsense</tool_call>",
+            '<tool_call>{"a": 1}</tool_call>',
+            "<tool_call>[5]</tool_call>",
+        ):
             shown, end, reason = self.both("a" + wrong + "b")
             self.assertEqual((joined(shown, end), reason), ("a" + wrong + "b", "stop"))
 

@@ -56,7 +56,9 @@ class Answers(unittest.TestCase):
             self.assertEqual(len(set(texts[0])), 3)
 
     def test_a_resumed_attempt_says_the_rest(self) -> None:
-        with Rank(load_frame(fast(say="<think>hm 日本</think>so it is: 🙂 END and more"), rowsMax=64, waitingMax=64)) as rank:
+        with Rank(
+            load_frame(fast(say="<think>hm 日本</think>so it is: 🙂 END and more"), rowsMax=64, waitingMax=64)
+        ) as rank:
             rank.send(submit_frame("whole", stop=["END"]))
             whole = rank.answer("whole")
             for cut in range(len(whole.tokens)):
@@ -283,7 +285,9 @@ class Life(unittest.TestCase):
             "print([m for m in ('mlx', 'mlx_lm', 'numpy', 'transformers') if m in sys.modules])"
         )
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        told = subprocess.run([sys.executable, "-c", check], env=environment, capture_output=True, text=True, check=True)
+        told = subprocess.run(
+            [sys.executable, "-c", check], env=environment, capture_output=True, text=True, check=True
+        )
         self.assertEqual(told.stdout.strip(), "[]")
 
 

@@ -17,6 +17,7 @@ from bushel_worker.stage import Stage
 from bushel_worker.text import TextPlan, Writer
 
 LAYERS = 6
+ON_CPU = mx.default_device() == mx.cpu
 VOCABULARY = 128
 
 BASE: dict[str, Any] = dict(
@@ -135,7 +136,7 @@ def tiny_service(stage: Any, merging: bool | None = None, capacity_bytes: int = 
     caches = stage.new_caches()
     mx.eval(stage(mx.array([list(range(8))]), caches), [cache.state for cache in caches])
     return Service(
-        engine=MlxEngine(stage, on_cpu=True),
+        engine=MlxEngine(stage, ON_CPU),
         language=NumberLanguage(),
         memory=MemoryPlan(
             capacity_bytes=capacity_bytes,

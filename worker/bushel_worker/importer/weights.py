@@ -99,7 +99,9 @@ def convert(gguf: GgufFile, target: Target, recipe: Recipe) -> list[np.ndarray]:
     try:
         weight = dequantize(raw, source.kind).astype(np.float32, copy=False).reshape(target.shape)
     except NotImplementedError:
-        raise ImportRefused(f'tensor "{source.name}" has type {source.kind.name}, which cannot be dequantised') from None
+        raise ImportRefused(
+            f'tensor "{source.name}" has type {source.kind.name}, which cannot be dequantised'
+        ) from None
     if not np.isfinite(weight).all():
         raise ImportRefused(f'tensor "{source.name}" holds values that are not numbers: the file is damaged')
     if target.heads:
