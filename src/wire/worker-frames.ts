@@ -108,7 +108,7 @@ export const submitFrame = z.object({
   attempt: z.string(),
   prompt: promptSchema,
   sampling: samplingSchema,
-  /** Null: as many as the context still holds. */
+  /** Of the whole answer, replayed ids included. Null: as many as the context still holds. */
   tokensMax: z.number().int().min(1).nullable(),
   stop: z.array(z.string().min(1)),
   ignoreEos: z.boolean(),

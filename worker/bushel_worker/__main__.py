@@ -110,7 +110,7 @@ def try_canary(service: Service) -> None:
     from .canary import one_token
 
     if not one_token(service):
-        raise CannotStart("the model was loaded but did not give a single token")
+        raise CannotStart("the model was loaded but gave no token with a probability; its weights may be damaged")
 
 
 def ready_frame(service: Service, load_ms: float, canary_ms: float) -> dict[str, Any]:

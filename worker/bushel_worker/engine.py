@@ -8,6 +8,9 @@ step's tokens are drawn when it is next this micro-batch's turn.
 On a CPU the queue is the processor itself: MLX's async_eval returns only when all but the last few
 operations are done. There the next step's graph is built ahead but handed over together with its
 draw, so that a token can be sent before, not after, the next step is computed.
+
+Everything runs on the one thread that calls this and on its default stream: two streams of one process
+race in MLX's collectives, and a world of ranks will share this code.
 """
 
 from collections.abc import Iterator
@@ -24,30 +27,26 @@ class MlxEngine:
         self._stage, self._on_cpu = stage, on_cpu
         self._filling: dict[Row, Caches] = {}
         self._batches: dict[int, MicroBatch] = {}
-        self._stream = mx.new_stream(mx.default_device())
         self._steps = 0
 
     def prefill(self, chunks: list[Chunk], slices: int) -> Iterator[None]:
-        with mx.stream(self._stream):
-            if len(chunks) > 1:
-                yield from self._prefill_together(chunks, slices)
-            else:
-                row, start, end = chunks[0]
-                if row not in self._filling:
-                    self._filling[row] = self._stage.new_caches()
-                caches = self._filling[row]
-                self._stage(mx.array([row.slice(start, end)]), caches)
-                yield from _evaluated(caches, slices)
+        if len(chunks) > 1:
+            yield from self._prefill_together(chunks, slices)
+        else:
+            row, start, end = chunks[0]
+            if row not in self._filling:
+                self._filling[row] = self._stage.new_caches()
+            self._stage(mx.array([row.slice(start, end)]), self._filling[row])
+            yield from _evaluated(self._filling[row], slices)
         mx.clear_cache()
 
     def step(self, batch: int, joining: list[Row], leaving: list[Row], forward: bool) -> None:
-        with mx.stream(self._stream):
-            found = self._batches.get(batch)
-            if found is None:
-                found = self._batches[batch] = MicroBatch(self._on_cpu)
-            if leaving:
-                found.leave(set(leaving))
-            found.step(self._stage, [(row, self._take(row)) for row in joining], forward)
+        if batch not in self._batches:
+            self._batches[batch] = MicroBatch(self._on_cpu)
+        found = self._batches[batch]
+        if leaving:
+            found.leave(set(leaving))
+        found.step(self._stage, [(row, self._take(row)) for row in joining], forward)
         self._steps += 1
         if self._steps % 256 == 0:
             mx.clear_cache()
@@ -56,8 +55,7 @@ class MlxEngine:
         return self._batches[batch].read()
 
     def merge(self, batch: int, other: int) -> None:
-        with mx.stream(self._stream):
-            self._batches[batch].absorb(self._batches.pop(other))
+        self._batches[batch].absorb(self._batches.pop(other))
 
     def drop(self, batch: int) -> None:
         self._batches.pop(batch, None)

@@ -31,17 +31,19 @@ def read_lines(descriptor: int) -> "queue.SimpleQueue[bytes]":
     def read() -> None:
         pending: list[bytes] = []
         size = 0
-        while chunk := os.read(descriptor, 1 << 16):
-            *whole, rest = chunk.split(b"\n")
-            for part in whole:
-                lines.put(b"".join([*pending, part]))
-                pending, size = [], 0
-            size += len(rest)
-            if size <= LINE_BYTES_MAX:
-                pending.append(rest)
-            else:
-                pending = [b"too long"]  # becomes a refused line
-        os._exit(0)
+        try:
+            while chunk := os.read(descriptor, 1 << 16):
+                *whole, rest = chunk.split(b"\n")
+                for part in whole:
+                    lines.put(b"".join([*pending, part]))
+                    pending, size = [], 0
+                size += len(rest)
+                if size <= LINE_BYTES_MAX:
+                    pending.append(rest)
+                else:
+                    pending = [b"too long"]  # becomes a refused line
+        finally:
+            os._exit(0)
 
     threading.Thread(target=read, name="pipe", daemon=True).start()
     return lines
@@ -68,7 +70,11 @@ class Intake:
             return
         kind = frame["kind"]
         if kind == "submit":
-            self._submit(submit_of(frame))
+            try:
+                self._submit(submit_of(frame))
+            except Exception as error:  # whatever one request does to us, the others go on
+                log(f"a request was refused: {type(error).__name__}")
+                self._fail(frame["attempt"], "internal", f"the request cannot be prepared ({type(error).__name__})")
         elif kind == "cancel":
             self._loop.orders.put(("cancel", frame["attempt"]))
         elif kind == "close":

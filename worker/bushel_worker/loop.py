@@ -2,6 +2,7 @@
 the only thread that touches the engine, and the only one that says how the engine is doing: when it
 hangs, it falls silent, and that is how its agent notices."""
 
+import math
 import queue
 import sys
 import threading
@@ -217,13 +218,11 @@ class Loop:
 
     def _log_probability(self, draw: Draw) -> dict[str, Any]:
         text, raw = self._language.label(draw.token)
-        told: dict[str, Any] = {"text": text, "logprob": max(draw.logprob or 0.0, LOGPROB_MIN), "top": []}
+        told: dict[str, Any] = {"text": text, "logprob": _finite(draw.logprob), "top": []}
         if raw is not None:
             told["bytes"] = raw
         for token, logprob in draw.top or ():
-            told["top"].append(
-                {"token": token, "text": self._language.label(token)[0], "logprob": max(logprob, LOGPROB_MIN)}
-            )
+            told["top"].append({"token": token, "text": self._language.label(token)[0], "logprob": _finite(logprob)})
         return told
 
     # --- what the agent hears
@@ -281,3 +280,7 @@ class Loop:
             }
         )
         self._stats_at, self._decoded = now, 0
+
+
+def _finite(logprob: float | None) -> float:
+    return max(logprob, LOGPROB_MIN) if logprob is not None and math.isfinite(logprob) else LOGPROB_MIN

@@ -5,8 +5,7 @@ import unittest
 from dataclasses import replace
 from typing import Any
 
-import mlx.core as mx
-
+from bushel_worker.canary import one_token
 from bushel_worker.engine import MlxEngine
 from bushel_worker.frames import Sampling
 from bushel_worker.memory import CacheCost, MemoryPlan
@@ -279,9 +278,13 @@ class Memory(TinyCase):
         self.assertEqual(drive.tokens("1"), self.alone(1, 8, 80))
 
 
-class Stream(TinyCase):
-    def test_the_engine_works_on_one_stream_of_its_own(self) -> None:
-        self.assertNotEqual(self.drive().service.engine._stream, mx.default_stream(mx.default_device()))
+class Canary(TinyCase):
+    def test_one_token_is_enough_and_broken_weights_give_none(self) -> None:
+        self.assertTrue(one_token(self.drive().service))
+        model = tiny_model(num_hidden_layers=2)
+        model.model.norm.weight = model.model.norm.weight * float("nan")
+        service = replace(self.service, engine=MlxEngine(Stage(model), ON_CPU))
+        self.assertFalse(one_token(service))
 
 
 if __name__ == "__main__":
