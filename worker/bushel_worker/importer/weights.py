@@ -92,9 +92,7 @@ def write_weights(
         with open(folder / name, "wb") as out:
             out.write(_header([entry for target in shard for entry in stored[target]]))
             for target in shard:
-                for entry, part in zip(
-                    recipe.entries(target, gguf.tensors[target.source].kind), convert(gguf, target, recipe)
-                ):
+                for entry, part in zip(stored[target], convert(gguf, target, recipe)):
                     out.write(part.tobytes())
                     index[entry.name] = name
                     written += entry.size_bytes
