@@ -133,6 +133,8 @@ class NumberDecoder:
 
 
 def tiny_service(stage: Any, merging: bool | None = None, capacity_bytes: int = 1 << 40, rows_max: int = 64) -> Service:
+    known = merging is not None
+    merging = merging if known else rows_agree(stage, VOCABULARY, 2)
     caches = stage.new_caches()
     mx.eval(stage(mx.array([list(range(8))]), caches), [cache.state for cache in caches])
     return Service(
@@ -146,8 +148,8 @@ def tiny_service(stage: Any, merging: bool | None = None, capacity_bytes: int = 
         ),
         limits=Limits(512, rows_max, 64, 1 << 40, 1000),
         context_tokens=512,
-        merging=rows_agree(stage, VOCABULARY, 2) if merging is None else merging,
-        reading_together=prompts_agree(stage, VOCABULARY) if merging is None else merging,
+        merging=bool(merging),
+        reading_together=bool(merging) and (known or prompts_agree(stage, VOCABULARY)),
         tokens_per_second=1000,
         device="test",
         versions={},
