@@ -12,6 +12,8 @@ TOLERANCE = 5e-3  # of log probabilities; a wrong mask gives about 1
 JOBS = [(11, 10), (3, 14), (30, 8), (1, 8), (18, 10), (6, 12)]  # prompt tokens, answer tokens
 ARRIVALS = [0, 1, 2, 4, 6, 8]  # rounds
 SEPARATE = {"gemma2"}
+# Caches of several kinds: where the cut falls decides which of them a stage has none of.
+MIXED = {"gemma3_text", "gpt_oss", "qwen3_next", "cohere2", "nemotron_h", "lfm2", "falcon_h1"}
 ONE_BY_ONE = {"gemma2", "mamba", "nemotron_h"}  # mlx-lm reads their padded prompts wrongly
 
 
@@ -70,7 +72,7 @@ def add_tests(name: str) -> None:
         self.assertGreater(len(distinct), 16, "too repetitive to prove anything")
         self.compare(together(service), wanted)
         self.compare(together(service, chunk=60), wanted)  # short prompts are read in one pass
-        for cut in (1, 4):
+        for cut in (1, 4) if name in MIXED else (4,):
             halves = TwoStages(name, cut)
             self.compare(together(tiny_service(halves, merging=service.merging)), wanted)
 
