@@ -18,7 +18,6 @@ class MarkerSegmenter:
 
     def __init__(self, machine: TextStateMachine, initial: str) -> None:
         self._state = machine.make_state(initial)
-
         self.state: str | None = initial
 
     def push(self, text: str) -> list[tuple[str | None, str]]:

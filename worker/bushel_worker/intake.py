@@ -53,8 +53,7 @@ class Intake:
     def __init__(self, service: Service, loop: Loop, out: FrameWriter) -> None:
         self._service, self._loop, self._out = service, loop, out
         self._arrivals = 0
-        # Nothing longer than this can be answered, whatever else is going on.
-        self._tokens_max = min(service.context_tokens, service.memory.tokens_max())
+        self._fitting = service.memory.tokens_max()  # prompt and answer together, with nobody else there
 
     def run(self, lines: "queue.SimpleQueue[bytes]") -> None:
         while True:
@@ -134,7 +133,7 @@ class Intake:
     def _allowance(self, prompt: int, wanted: int | None) -> int:
         """How many tokens may be written: as many as asked for, but not beyond the model's context. Memory is
         another matter: a request that names more than fits is refused; one that names nothing gets what fits."""
-        context, fitting = self._service.context_tokens, self._service.memory.tokens_max()
+        context, fitting = self._service.context_tokens, self._fitting
         if prompt >= context:
             message = f"the prompt has {prompt} tokens, but this model's context holds {context}, answer included"
             raise Refused("prompt-too-long", message)

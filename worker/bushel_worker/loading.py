@@ -35,7 +35,7 @@ def build_service(load: Load, config: dict[str, Any], progress: Progress) -> Ser
     """Of a folder that `check_folder` has passed, with its config. Raises ModelRefused with the reason."""
     folder = Path(load.model_path)
     on_cpu = mx.default_device() == mx.cpu
-    model, tokenizer = _open(folder, config)
+    model, tokenizer = _open(folder)
     _set_dtype(model, load.dtype, on_cpu)
     try:
         stage = Stage(model)
@@ -75,17 +75,11 @@ def build_service(load: Load, config: dict[str, Any], progress: Progress) -> Ser
     )
 
 
-def _open(folder: Path, config: dict[str, Any]) -> tuple[nn.Module, Any]:
+def _open(folder: Path) -> tuple[nn.Module, Any]:
     """The model, nothing of it read yet, and its tokenizer. Code from the folder is never run."""
     try:
-        model, _ = load_model(folder, lazy=True, strict=True, trust_remote_code=False)
-        ends = config.get("eos_token_id")
-        generation = folder / "generation_config.json"
-        if generation.exists():
-            import json
-
-            ends = json.loads(generation.read_text()).get("eos_token_id", ends)
-        tokenizer = load_tokenizer(folder, {"trust_remote_code": False}, eos_token_ids=ends)
+        model, config = load_model(folder, lazy=True, strict=True, trust_remote_code=False)
+        tokenizer = load_tokenizer(folder, {"trust_remote_code": False}, eos_token_ids=config.get("eos_token_id"))
     except Exception as error:  # mlx-lm, transformers and tokenizers raise all kinds here
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelRefused(f"mlx-lm cannot open it: {lines[0][:300]}") from None

@@ -118,6 +118,7 @@ class Loop:
             if count == 0:
                 return
             self._read_chunks(self._scheduler.beside(prefill, count), count, decoding)
+            self._scheduler.take_turn()
             if time.monotonic() >= until or not self.orders.empty():
                 return
             self._scheduler.admit()

@@ -6,9 +6,9 @@ SPEED_MEMORY = 0.5  # of the last measurement in the running estimate
 
 
 class Pace:
-    """Reading is paid for with time for the answers: after a chunk of a long prompt, answers get as much
-    time as it took. Prompts that fit into one chunk may run up a debt of one full chunk first, so that
-    several people who ask at once are soon all in one micro-batch."""
+    """Reading is paid for with time for the answers: what a chunk took is a debt, and time spent writing
+    pays it back. Reading stops while the debt is a full chunk's worth. So prompts that arrive together are
+    soon all in one micro-batch, and in the long run answers get half of the time."""
 
     def __init__(self, chunk_ms_max: int, tokens_per_second: float) -> None:
         self._chunk_ms_max = chunk_ms_max
@@ -21,10 +21,10 @@ class Pace:
         whole = max(1, int(self.tokens_per_second * self._chunk_ms_max * 0.6 / 1000))
         if not decoding:
             return whole
-        if left <= whole:
-            return whole if self._debt_seconds < self._chunk_ms_max / 1000 else 0
+        if self._debt_seconds >= self._chunk_ms_max / 1000:
+            return 0
         small = max(1, int(self.tokens_per_second * min(DECODING_CHUNK_MS, self._chunk_ms_max) / 1000))
-        return small if self._debt_seconds <= 0 else 0
+        return whole if left <= whole else small
 
     def turn_seconds(self, decoding: bool) -> float:
         """How long prompts may be read, chunk after chunk, before answers have their turn. Short when nobody

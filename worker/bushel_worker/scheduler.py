@@ -139,13 +139,15 @@ class Scheduler:
     # --- prefill
 
     def next_prefill(self) -> Prefill | None:
-        """By turns the oldest prompt and the one with least left to read."""
+        """By turns the oldest prompt and the one with least left to read; `take_turn` says when one was read."""
         if not self.prefills:
             return None
-        self._turn += 1
-        if self._turn % 2:
+        if self._turn % 2 == 0:
             return min(self.prefills, key=lambda prefill: prefill.row.order)
         return min(self.prefills, key=lambda prefill: (prefill.left, prefill.row.order))
+
+    def take_turn(self) -> None:
+        self._turn += 1
 
     def beside(self, prefill: Prefill, tokens: int) -> list[Prefill]:
         """It and the other short prompts that can be read in one pass of at most so many tokens."""
