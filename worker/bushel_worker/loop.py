@@ -57,7 +57,7 @@ class Loop:
         self._steps = 0
         self._told_at = self._stats_at = time.monotonic()
         self._decoded = 0  # tokens since the last stats
-        self._joined = False  # whether rows have joined that have drawn nothing yet
+        self._first_waits = False  # rows have joined an engine where nobody wrote, and have drawn nothing yet
         self._left = False  # whether rows have left since micro-batches were last compared
 
     def run(self) -> None:
@@ -107,19 +107,20 @@ class Loop:
     # --- prompts
 
     def _read_prompts(self) -> None:
-        if self._joined:  # the rows that have just joined get their first token before the next prompt is read
-            self._joined = False
+        """Reads prompts for a turn: short ones as long as the pace allows, of a long one a single chunk."""
+        if self._first_waits:  # whoever comes to an idle engine gets a first token before the next prompt is read
+            self._first_waits = False
             return
-        decoding = any(batch.rows for batch in self._scheduler.batches)
-        until = time.monotonic() + self._pace.turn_seconds(decoding)
+        decoding = self._decoding()
         while (prefill := self._scheduler.next_prefill()) is not None:
             count = self._pace.chunk_tokens(prefill.left, decoding)
             count = min(count, self._memory.chunk_tokens_max(prefill.done))
             if count == 0:
                 return
+            whole = prefill.left <= count
             self._read_chunks(self._scheduler.beside(prefill, count), count, decoding)
             self._scheduler.take_turn()
-            if time.monotonic() >= until or not self.orders.empty():
+            if not (whole and decoding) or not self.orders.empty():
                 return
             self._scheduler.admit()
 
@@ -160,10 +161,10 @@ class Loop:
     # --- answers
 
     def _write_answers(self) -> None:
+        self._first_waits = bool(self._scheduler.batches) and not self._decoding()
         for batch in list(self._scheduler.batches):
             began = time.monotonic()
             joining, leaving = batch.joining, batch.leaving
-            self._joined = self._joined or bool(joining)
             self._left = self._left or bool(leaving)
             # A row that can draw only one more token needs no further step.
             goes_on = bool(joining) or any(len(row.ids) + 1 < row.tokens_max for row in batch.members)
@@ -182,6 +183,9 @@ class Loop:
             else:
                 self._engine.merge(pair[0].number, pair[1].number)
                 self._scheduler.merged(*pair)
+
+    def _decoding(self) -> bool:
+        return any(batch.rows for batch in self._scheduler.batches)
 
     def _deliver(self, batch: Batch, draws: list[Draw]) -> None:
         shown, finished = [], []

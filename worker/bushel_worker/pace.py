@@ -1,7 +1,6 @@
 """Shares the engine's time between reading prompts and writing answers."""
 
 DECODING_CHUNK_MS = 250  # while others write: long enough to be efficient, short enough not to be felt
-FIRST_TURN_MS = 50
 SPEED_MEMORY = 0.5  # of the last measurement in the running estimate
 
 
@@ -25,11 +24,6 @@ class Pace:
             return 0
         small = max(1, int(self.tokens_per_second * min(DECODING_CHUNK_MS, self._chunk_ms_max) / 1000))
         return whole if left <= whole else small
-
-    def turn_seconds(self, decoding: bool) -> float:
-        """How long prompts may be read, chunk after chunk, before answers have their turn. Short when nobody
-        writes yet: the first who is ready should."""
-        return DECODING_CHUNK_MS / 1000 if decoding else FIRST_TURN_MS / 1000
 
     def read(self, tokens: int, seconds: float, decoding: bool) -> None:
         speed = tokens / max(seconds, 1e-6)

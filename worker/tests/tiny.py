@@ -168,9 +168,6 @@ class FixedPace:
     def chunk_tokens(self, left: int, decoding: bool) -> int:
         return self._chunk
 
-    def turn_seconds(self, decoding: bool) -> float:
-        return 0.0
-
     def read(self, tokens: int, seconds: float, decoding: bool) -> None:
         pass
 
