@@ -108,7 +108,7 @@ export const submitFrame = z.object({
   attempt: z.string(),
   prompt: promptSchema,
   sampling: samplingSchema,
-  /** Null: as many as the context still holds. */
+  /** Of the whole answer, replayed ids included. Null: as many as the context still holds. */
   tokensMax: z.number().int().min(1).nullable(),
   stop: z.array(z.string().min(1)),
   ignoreEos: z.boolean(),
@@ -211,7 +211,7 @@ export const finishedFrame = z.object({
 
 export const failedFrame = z.object({
   kind: z.literal('failed'),
-  /** Null: the rank itself failed and is about to exit. */
+  /** Null: the rank itself failed and is about to exit. Empty: a line that named no attempt was refused. */
   attempt: z.string().nullable(),
   code: z.string(),
   message: z.string(),
