@@ -26,6 +26,17 @@ export const worldSchema = z.object({
   shares: z.array(z.number().positive()),
   /** Environment that MLX's backend reads at init (MLX_RANK, MLX_HOSTFILE, …). */
   env: z.record(z.string(), z.string()),
+  /** Files that the backend wants to be pointed to by a variable: its name, and what is in the file. */
+  files: z.record(z.string(), z.string()),
+})
+
+/** The sockets between ranks: each listens once; leaders of stages dial the next stage and their followers. */
+export const linksSchema = z.object({
+  listen: endpoint.nullable(),
+  next: endpoint.nullable(),
+  followers: z.array(endpoint),
+  /** From the last stage's leader to the head: token ids go back this way. */
+  back: endpoint.nullable(),
 })
 
 export const loadFrame = z.object({
@@ -38,9 +49,9 @@ export const loadFrame = z.object({
   dtype: z.enum(['auto', 'float32', 'bfloat16', 'float16']),
   stage: stageSchema,
   world: worldSchema,
-  /** Where this rank listens for the stage before it and finds the stage after it. */
-  listen: endpoint.nullable(),
-  next: z.array(endpoint),
+  /** Its number through all stages of the group, the head being 0. */
+  rank: count,
+  links: linksSchema,
   secret: z.string(),
   limits: z.object({
     contextTokensMax: count,

@@ -79,6 +79,10 @@ _world = shape(
     strategy=one_of("none", "tensor", "expert"),
     shares=array(number(above=0)),
     env=record(text()),
+    files=record(text()),
+)
+_links = shape(
+    listen=nullable(_endpoint), next=nullable(_endpoint), followers=array(_endpoint), back=nullable(_endpoint)
 )
 
 TO_WORKER = union(
@@ -91,8 +95,8 @@ TO_WORKER = union(
         dtype=one_of("auto", "float32", "bfloat16", "float16"),
         stage=shape(index=count, count=positive, layers=pair(count, count)),
         world=_world,
-        listen=nullable(_endpoint),
-        next=array(_endpoint),
+        rank=count,
+        links=_links,
         secret=text(),
         limits=_limits,
     ),

@@ -24,9 +24,9 @@ def load_frame(path: str = "", engine: str = "scripted", **limits: int) -> dict[
         "model": {"path": path, "digest": "", "name": "tried"},
         "dtype": "auto",
         "stage": {"index": 0, "count": 1, "layers": [0, 1]},
-        "world": {"rank": 0, "size": 1, "backend": "none", "strategy": "none", "shares": [], "env": {}},
-        "listen": None,
-        "next": [],
+        "world": {"rank": 0, "size": 1, "backend": "none", "strategy": "none", "shares": [], "env": {}, "files": {}},
+        "rank": 0,
+        "links": {"listen": None, "next": None, "followers": [], "back": None},
         "secret": "",
         "limits": {
             "contextTokensMax": 0,
