@@ -6,6 +6,7 @@ import { holdingKey } from '../core/cluster/state.ts'
 import type { Effect } from '../core/effects.ts'
 import type { ModelDigest } from '../core/ids.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { EndpointOutcome, EndpointSource } from '../ports/endpoint-source.ts'
 import type { RankLauncher, RankProcess } from '../ports/rank-launcher.ts'
 import type { FrameFromWorker, FrameToWorker } from '../wire/worker-frames.ts'
 import { type AttemptFrame, LocalAttempts } from './attempts.ts'
@@ -31,6 +32,8 @@ export interface RankSupervisorPorts {
   readonly clock: Clock
   readonly launcher: RankLauncher
   readonly filesOf: (digest: ModelDigest) => ModelFiles | null
+  /** Absent where groups of several ranks are not served. */
+  readonly endpoints?: EndpointSource
   readonly post: (input: MachineInput) => void
   readonly notes: Notes
 }
@@ -47,7 +50,7 @@ export class RankSupervisor implements RankKeeper {
 
   perform(effect: Parameters<RankKeeper['perform']>[0]): void {
     if (effect.kind === 'rank-start') this.#start(effect)
-    else if (effect.kind === 'endpoints-reserve') this.#refuseEndpoints(effect)
+    else if (effect.kind === 'endpoints-reserve') this.#reserveEndpoints(effect)
     else {
       const kept = this.#kept.get(holdingKey(effect.group, effect.rank))
       if (kept === undefined) return
@@ -189,8 +192,12 @@ export class RankSupervisor implements RankKeeper {
     this.#ports.post({ kind: 'rank-report', group: kept.group, rank: kept.rank, report })
   }
 
-  #refuseEndpoints(effect: Extract<Effect, { kind: 'endpoints-reserve' }>): void {
-    const outcome = { ok: false, reason: 'groups of several ranks are not supported yet' } as const
-    this.#ports.post({ kind: 'endpoints-reserved', plan: effect.plan, to: effect.to, outcome })
+  #reserveEndpoints(effect: Extract<Effect, { kind: 'endpoints-reserve' }>): void {
+    const { plan, ranks, to } = effect
+    const answer = (outcome: EndpointOutcome): void =>
+      this.#ports.post({ kind: 'endpoints-reserved', plan, to, outcome })
+    const { endpoints } = this.#ports
+    if (endpoints !== undefined) endpoints.reserve(plan, ranks, answer)
+    else answer({ ok: false, reason: 'groups of several ranks are not supported yet' })
   }
 }

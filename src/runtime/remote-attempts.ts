@@ -1,5 +1,5 @@
 // Attempts of this gateway on other machines: the asking end of the token path between machines.
-import { type AttemptId, type MachineId, attemptId } from '../core/ids.ts'
+import type { AttemptId, MachineId } from '../core/ids.ts'
 import type { Token } from '../core/serving/request.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { GenerationMessage } from '../wire/generation-messages.ts'
@@ -12,11 +12,15 @@ interface Remote {
   readonly sink: AttemptSink
   next: number
   heardMs: number
+  /** When it was last asked to repeat itself. */
+  resyncedMs: number
 }
 
 /** Silence this long on a living machine may be a frame lost with a link: asking costs little. */
 const quietMs = 2000
 const lookEveryMs = 1000
+/** One lost frame shows in every later one; one request for it is enough. */
+const resyncEveryMs = 250
 
 export class RemoteAttempts {
   readonly #send: Send
@@ -40,7 +44,8 @@ export class RemoteAttempts {
 
   #submit(machine: MachineId, order: AttemptOrder, sink: AttemptSink): void {
     const { attempt, group, question, replay } = order
-    this.#remote.set(attempt, { machine, sink, next: replay.length, heardMs: this.#clock.nowMs() })
+    const remote = { machine, sink, next: replay.length, resyncedMs: -Infinity }
+    this.#remote.set(attempt, { ...remote, heardMs: this.#clock.nowMs() })
     const message = {
       kind: 'attempt-submit',
       attempt,
@@ -54,7 +59,8 @@ export class RemoteAttempts {
   }
 
   take(from: MachineId, message: GenerationMessage): void {
-    const attempt = attemptId(message.attempt)
+    // Looked up, never parsed: what another machine calls its attempts cannot throw here.
+    const attempt = message.attempt as AttemptId
     const remote = this.#remote.get(attempt)
     // Only the machine that was asked may answer.
     if (remote === undefined || remote.machine !== from) return
@@ -71,7 +77,10 @@ export class RemoteAttempts {
         this.#takeToken(remote, message)
         return
       case 'attempt-finished':
-        if (message.end > remote.next) return this.#resync(attempt, remote)
+        if (message.end > remote.next) {
+          this.#resyncSoon(attempt, remote)
+          return
+        }
         this.#remote.delete(attempt)
         sink.finished(message.reason, message.parts, message.usage)
         return
@@ -94,11 +103,7 @@ export class RemoteAttempts {
     if (message.position < remote.next) return
     if (message.position > remote.next) {
       // Something was lost on the way; nothing after it counts until it is here.
-      this.#send(remote.machine, {
-        kind: 'attempt-resync',
-        attempt: message.attempt,
-        position: remote.next,
-      })
+      this.#resyncSoon(message.attempt as AttemptId, remote)
       return
     }
     remote.next += 1
@@ -128,7 +133,12 @@ export class RemoteAttempts {
     }
   }
 
+  #resyncSoon(attempt: AttemptId, remote: Remote): void {
+    if (this.#clock.nowMs() - remote.resyncedMs >= resyncEveryMs) this.#resync(attempt, remote)
+  }
+
   #resync(attempt: AttemptId, remote: Remote): void {
+    remote.resyncedMs = this.#clock.nowMs()
     this.#send(remote.machine, { kind: 'attempt-resync', attempt, position: remote.next })
   }
 }

@@ -70,7 +70,18 @@ export function aliases(registers: Registers): ReadonlyMap<string, string> {
   return found
 }
 
+/** Read for every beat, changed once a month: worked out once for each set of registers. */
+const rosters = new WeakMap<Registers, ReadonlyMap<MachineId, RosterEntry>>()
+
 export function roster(registers: Registers): ReadonlyMap<MachineId, RosterEntry> {
+  const known = rosters.get(registers)
+  if (known !== undefined) return known
+  const found = readRoster(registers)
+  rosters.set(registers, found)
+  return found
+}
+
+function readRoster(registers: Registers): ReadonlyMap<MachineId, RosterEntry> {
   const found = new Map<MachineId, RosterEntry>()
   for (const [, { value }] of entriesUnder(registers, 'roster/')) {
     if (value === undefined) continue

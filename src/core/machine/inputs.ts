@@ -37,10 +37,10 @@ export type MachineInput =
       readonly kind: 'tick'
       /** How much later than planned this tick came. */
       readonly lagMs: number
-      /** Wall clock ran ahead of the monotonic clock by this much: the machine slept. */
-      readonly sleptMs: number
       readonly progress: readonly RankProgress[]
     }
+  /** The machine was asleep; told before anything else that happens after waking. */
+  | { readonly kind: 'woken'; readonly sleptMs: number }
   | {
       readonly kind: 'heartbeat'
       readonly from: MachineId

@@ -24,11 +24,14 @@ export function takeReport(state: MachineState, input: ReportInput, nowMs: numbe
     case 'started':
       change({ pid: report.pid })
       return out
-    case 'progressed':
-      if (holding.stop === null && holding.state !== 'ready') {
-        change({ state: 'loading', phase: report.phase, fraction: report.fraction })
-      }
+    case 'progressed': {
+      if (holding.stop !== null || holding.state === 'ready') return out
+      const { phase, fraction } = report
+      // A rank may report every tensor; the cluster wants to know once a second, and of each new phase.
+      const isNews = phase !== holding.phase || nowMs - holding.statsMs >= progressEveryMs
+      change(isNews ? { state: 'loading', phase, fraction, statsMs: nowMs } : {})
       return out
+    }
     case 'ready':
       if (holding.stop !== null) return out
       change({
@@ -43,7 +46,7 @@ export function takeReport(state: MachineState, input: ReportInput, nowMs: numbe
     case 'failed':
       if (holding.stop === null) {
         const { cause } = report
-        const stop = { cause, asked: false, sinceMs: nowMs, draining: false, killed: false }
+        const stop = { cause, asked: false, sinceMs: nowMs, draining: false, killedMs: null }
         change({ state: 'stopping', stop })
       }
       return out
@@ -70,6 +73,7 @@ function ended(
   }
 }
 
+const progressEveryMs = 1000
 /** Figures are made public this often: news for people, not for every peer at every step. */
 const statsEveryMs = 2000
 

@@ -21,12 +21,12 @@ export function readyGroups(state: MachineState, deployment: DeploymentId): read
 /** The least busy ready group as far as this gateway knows, or null. */
 export function chooseRoute(
   groups: readonly GroupView[],
-  known: { load: ReadonlyMap<GroupId, number>; avoid: GroupId | null },
+  known: { load: ReadonlyMap<GroupId, number>; avoid: readonly GroupId[] },
 ): Route | null {
   const { load, avoid } = known
   let best: GroupView | null = null
   for (const group of groups) {
-    if (group.group === avoid) continue
+    if (avoid.includes(group.group)) continue
     if (best === null || (load.get(group.group) ?? 0) < (load.get(best.group) ?? 0)) best = group
   }
   return best === null ? null : { group: best.group, machine: headMachine(best.plan) }
