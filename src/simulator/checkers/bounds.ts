@@ -1,0 +1,75 @@
+// S15: nothing grows without end: neither a machine's state, nor its journal, nor what it says.
+import type { SimHost } from '../host.ts'
+import { type Checker, type Scene, nameOf } from './checker.ts'
+
+/** Messages other than beats that one machine may send another in ten seconds, storms of faults included. */
+const messagesPerPeerMax = 160
+const windowMs = 10_000
+const journalBytesMax = 200_000
+/** Terms that may begin for each thing that happens to the cluster. */
+const termsPerDisturbance = 8
+
+export interface Figures {
+  messagesPerPeerMost: number
+  journalBytesMost: number
+  stateEntriesMost: number
+  messages: number
+  terms: number
+  journalWrites: number
+}
+
+export function boundChecker({ world }: Scene, figures: Figures): Checker {
+  const { verdict } = world
+  const sent = new Map<number, number>()
+  let seconds = 0
+  let disturbances = 10
+  return {
+    sent(from, to, message) {
+      if ('attempt' in message) return
+      figures.messages += 1
+      const pair = from.spec.index * 64 + to.spec.index
+      sent.set(pair, (sent.get(pair) ?? 0) + 1)
+    },
+    saved(host, text) {
+      figures.journalWrites += 1
+      figures.journalBytesMost = Math.max(figures.journalBytesMost, text.length)
+      verdict.check('S15', text.length < journalBytesMax, () =>
+        `the journal of ${nameOf(host)} has ${text.length} bytes`,
+      )
+    },
+    stepped(_host, { before, after }) {
+      if (after.term !== null && after.term.epoch !== before.term?.epoch) figures.terms += 1
+    },
+    booted: () => (disturbances += 1),
+    crashed: () => (disturbances += 1),
+    second() {
+      seconds += 1
+      for (const host of world.hosts) checkState(host)
+      const faults = world.faultsSoFar()
+      verdict.check('S15', figures.terms < (disturbances + faults) * termsPerDisturbance, () =>
+        `${figures.terms} terms began for ${disturbances + faults} disturbances`,
+      )
+      if (seconds % (windowMs / 1000) !== 0) return
+      for (const [pair, count] of sent) {
+        figures.messagesPerPeerMost = Math.max(figures.messagesPerPeerMost, count)
+        verdict.check('S15', count <= messagesPerPeerMax, () =>
+          `m${Math.floor(pair / 64)} sent m${pair % 64} ${count} messages in ${windowMs / 1000} s`,
+        )
+      }
+      sent.clear()
+    },
+  }
+  function checkState(host: SimHost): void {
+    const state = host.life?.machine.state
+    if (state === undefined) return
+    const { peers, holdings, starts, stops, heldOff, failures } = state
+    let links = 0
+    for (const peer of peers.values()) links += peer.links.size
+    const entries =
+      peers.size + links + holdings.size + starts.size + stops.size + heldOff.size + failures.length
+    figures.stateEntriesMost = Math.max(figures.stateEntriesMost, entries)
+    const isBounded =
+      peers.size <= world.hosts.length && failures.length <= 32 && stops.size <= 200 && entries < 400
+    verdict.check('S15', isBounded, () => `the state of ${nameOf(host)} has ${entries} entries`)
+  }
+}
