@@ -34,6 +34,8 @@ export const limits = {
   orderRepeatMs: 1000,
   /** After a refused plan, time for the records to show why. */
   refusedHoldOffMs: 1000,
+  /** A machine that was gone first gets to say what it runs now: what arrives first may be what was held up. */
+  returnPatienceMs: 1000,
   /** No new group while a machine that just came has not said what it already runs. */
   recordPatienceMs: 2000,
   /** A reservation that nobody commits is given back. */

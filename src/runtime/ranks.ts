@@ -19,6 +19,7 @@ interface Kept {
   process: RankProcess | null
   ready: boolean
   draining: boolean
+  drained: boolean
   /** Counts frames that prove progress; a hung engine stops counting. */
   progressed: number
   lastFrameMs: number
@@ -113,6 +114,7 @@ export class RankSupervisor implements RankKeeper {
       process: null,
       ready: false,
       draining: false,
+      drained: false,
       progressed: 0,
       lastFrameMs: this.#ports.clock.nowMs(),
       busy: false,
@@ -173,7 +175,10 @@ export class RankSupervisor implements RankKeeper {
   }
 
   #endIfDrained(kept: Kept): void {
-    if (kept.draining && this.attempts.countOf(kept.group) === 0) kept.process?.signal('TERM')
+    if (!kept.draining || kept.drained || this.attempts.countOf(kept.group) > 0) return
+    // Told, not done here: the agent sees to it that a rank which ignores the signal goes all the same.
+    kept.drained = true
+    this.#report(kept, { kind: 'drained' })
   }
 
   #gone(kept: Kept, cause: string): void {

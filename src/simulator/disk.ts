@@ -86,9 +86,19 @@ export class SimDisk {
     this.#previous = null
   }
 
-  /** What a daemon reads when it starts: the newest snapshot that can be read. */
+  /** What a daemon reads when it starts: the newest snapshot that can be read. A broken one is set aside. */
   load(): JournalContent | null {
+    if (this.#read(this.current) === null) this.current = null
+    return this.peek()
+  }
+
+  peek(): JournalContent | null {
     return this.#read(this.current) ?? this.#read(this.#previous)
+  }
+
+  /** The file it would start from. */
+  get readable(): string | null {
+    return [this.current, this.#previous].find((text) => this.#read(text) !== null) ?? null
   }
 
   /** Reading is slow and asked for often; the same text says the same. */
@@ -104,10 +114,10 @@ export class SimDisk {
   }
 
   #replace(text: string, atMs: number): void {
-    this.#previous = this.current
+    if (this.current !== null) this.#previous = this.current
     this.current = text
     this.#inFlight = null
-    this.written.add(text)
+    this.written.add(text.trim())
     this.backups.push({ atMs, text })
     if (this.backups.length > backupsKept) this.backups.shift()
   }

@@ -29,7 +29,10 @@ export class RankFarm {
       othersOf: (rank) => this.#othersOf(rank),
       onReady: (rank) => world.observers.becameReady(rank),
       onExit: (rank) => this.#gone(rank),
-      onSignal: (rank, signal) => world.observers.signalled(rank, signal),
+      onSignal: (rank, signal) => {
+        world.tell(rank.host.spec.name, `signal ${signal}`, `${rank.load.group} pid ${rank.pid}`)
+        world.observers.signalled(rank, signal)
+      },
       onWrongReplay: (rank, attempt) =>
         world.verdict.check('S6', false, () => `${attempt} was replayed wrongly to ${rank.pid}`),
     }

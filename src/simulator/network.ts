@@ -279,6 +279,8 @@ function pairKey(a: number, b: number): number {
 function about(message: ClusterMessage | GenerationMessage): string {
   if ('attempt' in message) return `${message.kind} ${message.attempt}`
   if ('plan' in message) return `${message.kind} ${message.plan.group}`
+  if (message.kind === 'group-stop')
+    return `${message.kind} ${message.group} ${message.drain ? 'gently' : 'now'}: ${message.reason}`
   if ('group' in message) return `${message.kind} ${message.group}`
   if (message.kind === 'record') return `record ${message.record.revision}`
   return message.kind

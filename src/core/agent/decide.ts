@@ -74,8 +74,9 @@ function pressStop(holding: OwnHolding, nowMs: number, out: Decision): void {
   }
   const waitedMs = nowMs - stop.sinceMs
   if (stop.draining) {
-    if (waitedMs < limits.drainMsMax) return
-    change({ stop: { ...stop, draining: false, sinceMs: nowMs } })
+    // Finishing its answers is no licence to hang.
+    if (waitedMs < limits.drainMsMax && overdue(holding, nowMs) === null) return
+    change({ phase: 'stopping', stop: { ...stop, draining: false, sinceMs: nowMs } })
     signal('TERM')
     return
   }

@@ -4,7 +4,7 @@ import { type Decision, decision } from '../cluster/decision.ts'
 import { type GroupPlan, placedRanks, planHash } from '../cluster/group-plan.ts'
 import type { GroupMessage } from '../cluster/messages.ts'
 import { type Epoch, compareEpochs, reservedBytes } from '../cluster/record.ts'
-import { type MachineState, type OwnHolding, acceptsNow } from '../cluster/state.ts'
+import { type MachineState, type OwnHolding, acceptsNow, drainingPhase } from '../cluster/state.ts'
 import type { GroupId, MachineId } from '../ids.ts'
 
 type Order<Kind extends GroupMessage['kind']> = Extract<GroupMessage, { kind: Kind }>
@@ -182,7 +182,9 @@ export function stopHolding(
     draining: drain,
     killedMs: null,
   }
-  out.events.push({ kind: 'holding-changed', group, rank, change: { state: 'stopping', stop } })
+  const phase = drain ? drainingPhase : 'stopping'
+  const change = { state: 'stopping', phase, stop } as const
+  out.events.push({ kind: 'holding-changed', group, rank, change })
   // Only the head knows when the group's answers are finished; the other ranks go when it has gone.
   if (drain && rank === 0) out.effects.push({ kind: 'rank-drain', group, rank })
   else if (!drain)

@@ -191,6 +191,8 @@ export function acceptsNow(state: MachineState): MachineRecord['accepts'] {
   return state.self.accepts
 }
 
+/** The phase of a rank that finishes its answers before it goes. */
+export const drainingPhase = 'draining'
 /** The phase of a rank that has outlived KILL. */
 export const undeadPhase = 'does not end'
 

@@ -51,44 +51,59 @@ interface Fitting {
 }
 
 export function placeDeployment(request: PlacementRequest): PlacementOutcome {
-  const { deployment } = request
-  const { model } = deployment
-  const isCut = deployment.strategy === 'pipeline' && deployment.layers.length > 1
-  const counts = isCut ? deployment.layers : [model.layers]
-  const stages: StagePlan[] = []
-  const used: MachineRecord[] = []
-  let next = 0
-  for (const count of counts) {
-    const share = count / model.layers
-    const outcome = fitting(request, { share, used })
-    if (typeof outcome === 'string') return { kind: 'refused', reason: outcome }
-    const { record, memoryBytes } = outcome
-    const rank: RankPlan = { machine: record.id, memoryBytes, share: 1 }
-    const layers = [next, next + count] as const
-    stages.push({ layers, ranks: [rank], backend: 'none', worldStrategy: 'none' })
-    used.push(record)
-    next += count
+  const { model, strategy, layers } = request.deployment
+  const isCut = strategy === 'pipeline' && layers.length > 1
+  const counts = isCut ? layers : [model.layers]
+  // The roomiest machine may be the one that fits beside no other: then the next one heads the group.
+  const first = fitting(request, { share: (counts[0] ?? 0) / model.layers, used: [] })
+  if (typeof first === 'string') return { kind: 'refused', reason: first }
+  let reason = ''
+  for (const head of first) {
+    const ranks = ranksBehind(request, head, counts)
+    if (typeof ranks !== 'string') return { kind: 'placed', plan: planFor(request, counts, ranks) }
+    reason ||= ranks
   }
-  const { contextTokens, id } = deployment
-  return {
-    kind: 'placed',
-    plan: {
-      group: request.group,
-      formation: 0,
-      deployment: id,
-      model,
-      strategy: isCut ? 'pipeline' : 'single',
-      contextTokens,
-      stages,
-    },
-  }
+  return { kind: 'refused', reason }
 }
 
-/** The roomiest machine that can hold this share beside those already chosen, or why there is none. */
+/** One machine for each further stage, or why there is none. */
+function ranksBehind(
+  request: PlacementRequest,
+  head: Fitting,
+  counts: readonly number[],
+): readonly Fitting[] | string {
+  const ranks = [head]
+  for (const count of counts.slice(1)) {
+    const share = count / request.deployment.model.layers
+    const found = fitting(request, { share, used: ranks.map((rank) => rank.record) })
+    if (typeof found === 'string') return found
+    ranks.push(...found.slice(0, 1))
+  }
+  return ranks
+}
+
+function planFor(
+  { group, deployment }: PlacementRequest,
+  counts: readonly number[],
+  ranks: readonly Fitting[],
+): GroupPlan {
+  const { id, model, contextTokens } = deployment
+  let next = 0
+  const stages = ranks.map(({ record, memoryBytes }, index): StagePlan => {
+    const layers = [next, next + (counts[index] ?? 0)] as const
+    next = layers[1]
+    const rank: RankPlan = { machine: record.id, memoryBytes, share: 1 }
+    return { layers, ranks: [rank], backend: 'none', worldStrategy: 'none' }
+  })
+  const strategy = ranks.length > 1 ? 'pipeline' : 'single'
+  return { group, formation: 0, deployment: id, model, strategy, contextTokens, stages }
+}
+
+/** Machines that can hold this share beside those already chosen, best first, or why there is none. */
 function fitting(
   request: PlacementRequest,
   { share, used }: { share: number; used: readonly MachineRecord[] },
-): Fitting | string {
+): readonly Fitting[] | string {
   const { deployment, taken, failedOn = [] } = request
   const refusals: string[] = []
   const found: { record: MachineRecord; freeBytes: number; wantedBytes: number }[] = []
@@ -100,6 +115,7 @@ function fitting(
     if (reason === null) found.push({ record, freeBytes, wantedBytes })
     else refusals.push(`${record.name}: ${reason}`)
   }
+  if (found.length === 0) return refusals.join('; ') || 'no machine is reachable'
   const last = (list: readonly MachineId[], record: MachineRecord): number =>
     Number(list.includes(record.id))
   found.sort(
@@ -109,9 +125,10 @@ function fitting(
       b.freeBytes - a.freeBytes ||
       (a.record.id < b.record.id ? -1 : 1),
   )
-  const best = found[0]
-  if (best === undefined) return refusals.join('; ') || 'no machine is reachable'
-  return { record: best.record, memoryBytes: Math.min(best.freeBytes, best.wantedBytes) }
+  return found.map(({ record, freeBytes, wantedBytes }) => ({
+    record,
+    memoryBytes: Math.min(freeBytes, wantedBytes),
+  }))
 }
 
 /** Ranks of one group sit on different machines that hear each other and run the same version. */

@@ -2,12 +2,13 @@
 import type { Decision } from '../cluster/decision.ts'
 import { type WantedDeployment, isDeploymentRemoved } from '../cluster/desired.ts'
 import { machinesOf } from '../cluster/group-plan.ts'
-import type { GroupView } from '../cluster/groups.ts'
+import type { GroupView, RankView } from '../cluster/groups.ts'
 import { type MachineRecord, compareEpochs } from '../cluster/record.ts'
 import {
   type MachineState,
   type Moment,
   acceptsNow,
+  drainingPhase,
   ownRecord,
   recentFailures,
 } from '../cluster/state.ts'
@@ -24,25 +25,35 @@ export function stopUnwanted(
   { view, nowMs, out }: { view: GroupView; nowMs: number; out: Decision },
 ): void {
   if (state.starts.has(view.group)) return
-  const { plan, ranks } = view
-  const remaining = ranks.filter((rank) => rank.holding !== null)
-  if (remaining.every((rank) => rank.state === 'stopping')) return
-  const why = unwantedBecause(state, view)
-  if (why !== null) orderStop(state, { plan, ...why, nowMs, out })
+  const why = unwantedBecause(state, view, nowMs)
+  if (why === null) return
+  const { drain } = why
+  // Those that are already going need no order, unless they take their time over a group that is no more.
+  const isGoing = ({ holding }: RankView): boolean =>
+    holding === null || (holding.state === 'stopping' && (drain || holding.phase !== drainingPhase))
+  if (!view.ranks.every(isGoing)) orderStop(state, { plan: view.plan, ...why, nowMs, out })
 }
 
 function unwantedBecause(
   state: MachineState,
   { deployment, ranks, status }: GroupView,
+  nowMs: number,
 ): { reason: string; drain: boolean } | null {
   if (isDeploymentRemoved(state.registers, deployment))
-    return { reason: stopReasons.unloaded, drain: true }
+    return { reason: stopReasons.unloaded, drain: status !== 'broken' }
+  if (ranks.some((rank) => isJustBack(state, rank.machine, nowMs))) return null
   // An earlier coordinator reserved it and can no longer commit; waiting for it to expire helps nobody.
   if (ranks.some((rank) => rank.state === 'reserved'))
     return { reason: stopReasons.abandoned, drain: false }
   if (status === 'broken') return { reason: stopReasons.rankLost, drain: false }
   // One rank is on its way out, perhaps finishing its answers: the others follow as gently.
   return status === 'stopping' ? { reason: stopReasons.rankLost, drain: true } : null
+}
+
+/** It was gone a moment ago: its older words may arrive before its present ones. */
+function isJustBack(state: MachineState, machine: MachineId, nowMs: number): boolean {
+  const peer = state.peers.get(machine)
+  return peer?.status === 'alive' && nowMs - peer.statusSinceMs < limits.returnPatienceMs
 }
 
 interface Reconciliation {
@@ -58,7 +69,10 @@ export function reconcile(state: MachineState, step: Reconciliation): void {
   const own = step.groups.filter((group) => group.deployment === deployment.id)
   const serving = own.filter((group) => group.status === 'ready' || group.status === 'forming')
   const wanted = deployment.replicas + (deployment.standby ? 1 : 0)
-  for (const { plan } of surplusOf(state, serving, wanted)) {
+  const isSure = !serving.some(({ plan }) =>
+    machinesOf(plan).some((machine) => isJustBack(state, machine, nowMs)),
+  )
+  for (const { plan } of isSure ? surplusOf(state, serving, wanted) : []) {
     orderStop(state, { plan, reason: stopReasons.surplus, drain: true, nowMs, out })
     if (state.starts.has(plan.group)) out.events.push({ kind: 'start-ended', group: plan.group })
   }

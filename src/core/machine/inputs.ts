@@ -23,6 +23,8 @@ export type RankReport =
   | { readonly kind: 'started'; readonly pid: number }
   | { readonly kind: 'progressed'; readonly phase: string; readonly fraction: number }
   | { readonly kind: 'ready'; readonly contextTokens: number; readonly activeBytes: number }
+  /** It was to finish its answers, and has. */
+  | { readonly kind: 'drained' }
   /** The rank said why before it went; the exit follows. */
   | { readonly kind: 'failed'; readonly cause: string }
   | { readonly kind: 'exited'; readonly cause: string; readonly tokens: number }

@@ -43,6 +43,13 @@ export function takeReport(state: MachineState, input: ReportInput, nowMs: numbe
         activeBytes: report.activeBytes,
       })
       return out
+    case 'drained': {
+      if (holding.stop === null || !holding.stop.draining) return out
+      const { cause } = holding.stop
+      change({ phase: 'stopping', stop: { ...holding.stop, draining: false, sinceMs: nowMs } })
+      out.effects.push({ kind: 'rank-stop', group, rank, signal: 'TERM', cause, ordered: false })
+      return out
+    }
     case 'failed':
       if (holding.stop === null) {
         const { cause } = report

@@ -33,8 +33,10 @@ export function boundChecker({ world }: Scene, figures: Figures): Checker {
     saved(host, text) {
       figures.journalWrites += 1
       figures.journalBytesMost = Math.max(figures.journalBytesMost, text.length)
-      verdict.check('S15', text.length < journalBytesMax, () =>
-        `the journal of ${nameOf(host)} has ${text.length} bytes`,
+      verdict.check(
+        'S15',
+        text.length < journalBytesMax,
+        () => `the journal of ${nameOf(host)} has ${text.length} bytes`,
       )
     },
     stepped(_host, { before, after }) {
@@ -46,14 +48,19 @@ export function boundChecker({ world }: Scene, figures: Figures): Checker {
       seconds += 1
       for (const host of world.hosts) checkState(host)
       const faults = world.faultsSoFar()
-      verdict.check('S15', figures.terms < (disturbances + faults) * termsPerDisturbance, () =>
-        `${figures.terms} terms began for ${disturbances + faults} disturbances`,
+      verdict.check(
+        'S15',
+        figures.terms < (disturbances + faults) * termsPerDisturbance,
+        () => `${figures.terms} terms began for ${disturbances + faults} disturbances`,
       )
       if (seconds % (windowMs / 1000) !== 0) return
       for (const [pair, count] of sent) {
         figures.messagesPerPeerMost = Math.max(figures.messagesPerPeerMost, count)
-        verdict.check('S15', count <= messagesPerPeerMax, () =>
-          `m${Math.floor(pair / 64)} sent m${pair % 64} ${count} messages in ${windowMs / 1000} s`,
+        verdict.check(
+          'S15',
+          count <= messagesPerPeerMax,
+          () =>
+            `m${Math.floor(pair / 64)} sent m${pair % 64} ${count} messages in ${windowMs / 1000} s`,
         )
       }
       sent.clear()
@@ -69,7 +76,10 @@ export function boundChecker({ world }: Scene, figures: Figures): Checker {
       peers.size + links + holdings.size + starts.size + stops.size + heldOff.size + failures.length
     figures.stateEntriesMost = Math.max(figures.stateEntriesMost, entries)
     const isBounded =
-      peers.size <= world.hosts.length && failures.length <= 32 && stops.size <= 200 && entries < 400
+      peers.size <= world.hosts.length &&
+      failures.length <= 32 &&
+      stops.size <= 200 &&
+      entries < 400
     verdict.check('S15', isBounded, () => `the state of ${nameOf(host)} has ${entries} entries`)
   }
 }

@@ -12,7 +12,7 @@ type Order = Extract<GroupMessage, { epoch: Epoch }>
 export function epochChecker({ world }: Scene): Checker {
   const { verdict } = world
   const highest = new Map<SimHost, Epoch>()
-  const onDisk = (host: SimHost): Epoch | null => host.disk.load()?.epochSeen ?? null
+  const onDisk = (host: SimHost): Epoch | null => host.disk.peek()?.epochSeen ?? null
   const isDurable = (host: SimHost, epoch: Epoch): boolean => {
     const disk = onDisk(host)
     return disk !== null && compareEpochs(disk, epoch) >= 0
@@ -24,8 +24,10 @@ export function epochChecker({ world }: Scene): Checker {
       if (read === undefined || known === undefined) return
       if (host.disk.isTampered) highest.set(host, read)
       else
-        verdict.check('S2', compareEpochs(read, known) >= 0, () =>
-          `${nameOf(host)} obeyed ${show(known)} and came back with ${show(read)}`,
+        verdict.check(
+          'S2',
+          compareEpochs(read, known) >= 0,
+          () => `${nameOf(host)} obeyed ${show(known)} and came back with ${show(read)}`,
         )
     },
     stepped(host, { input, before, after }) {
@@ -33,24 +35,32 @@ export function epochChecker({ world }: Scene): Checker {
       const order = input.message
       if (!isObeyed(order, before, after)) return
       const known = highest.get(host)
-      verdict.check('S2', known === undefined || compareEpochs(order.epoch, known) >= 0, () =>
-        `${nameOf(host)} obeyed ${order.kind} of ${show(order.epoch)} after ${show(known)}`,
+      verdict.check(
+        'S2',
+        known === undefined || compareEpochs(order.epoch, known) >= 0,
+        () => `${nameOf(host)} obeyed ${order.kind} of ${show(order.epoch)} after ${show(known)}`,
       )
       if (known === undefined || compareEpochs(order.epoch, known) > 0)
         highest.set(host, order.epoch)
     },
     sent(from, _to, message) {
       if (message.kind !== 'group-prepare' && message.kind !== 'group-commit') return
-      verdict.check('S2', isDurable(from, message.epoch), () =>
-        `${nameOf(from)} ordered ${message.kind} under ${show(message.epoch)}, which is not on its disk`,
+      verdict.check(
+        'S2',
+        isDurable(from, message.epoch),
+        () =>
+          `${nameOf(from)} ordered ${message.kind} under ${show(message.epoch)}, which is not on its disk`,
       )
     },
     launched(rank) {
       const key = holdingKey(rank.load.group as never, rankNumber(rank.load))
       const holding = rank.life.machine.state.holdings.get(key)
       if (holding === undefined) return
-      verdict.check('S2', isDurable(rank.host, holding.epoch), () =>
-        `${nameOf(rank.host)} started a rank under ${show(holding.epoch)}, which is not on its disk`,
+      verdict.check(
+        'S2',
+        isDurable(rank.host, holding.epoch),
+        () =>
+          `${nameOf(rank.host)} started a rank under ${show(holding.epoch)}, which is not on its disk`,
       )
     },
   }

@@ -33,16 +33,22 @@ export function groupChecker({ world }: Scene): Checker {
       }
       const isSame = known.plan === plan && known.digest === digest && known.secret === secret
       verdict.check('S3', isSame, () => `group ${group} has ranks of different plans or starts`)
-      const twin = farm.ofGroup(group).some((other) => other !== rank && keyOf(other) === keyOf(rank))
+      const twin = farm
+        .ofGroup(group)
+        .some((other) => other !== rank && keyOf(other) === keyOf(rank))
       verdict.check('S3', !twin, () => `rank ${keyOf(rank)} lives twice`)
     },
     becameReady(rank) {
       const { group, model } = rank.load
       facts.get(group)?.ready.add(rankNumber(rank.load))
-      const versions = new Set(farm.ofGroup(group).map((other) => other.life.machine.state.self.version))
+      const versions = new Set(
+        farm.ofGroup(group).map((other) => other.life.machine.state.self.version),
+      )
       verdict.check('S3', versions.size === 1, () => `group ${group} mixes ${[...versions].join()}`)
-      verdict.check('S13', !rank.host.brokenFiles.has(model.digest) || rank.loadedWhole, () =>
-        `rank ${keyOf(rank)} is ready on files that are not whole`,
+      verdict.check(
+        'S13',
+        !rank.host.brokenFiles.has(model.digest) || rank.loadedWhole,
+        () => `rank ${keyOf(rank)} is ready on files that are not whole`,
       )
     },
     exited(rank) {
@@ -57,8 +63,11 @@ export function groupChecker({ world }: Scene): Checker {
     },
     attempted(host, { group }) {
       const known = facts.get(group)
-      verdict.check('S4', known !== undefined && known.ready.size === known.size, () =>
-        `${nameOf(host)} asks group ${group}, of which ${known?.ready.size ?? 0} ranks were ever ready`,
+      verdict.check(
+        'S4',
+        known !== undefined && known.ready.size === known.size,
+        () =>
+          `${nameOf(host)} asks group ${group}, of which ${known?.ready.size ?? 0} ranks were ever ready`,
       )
     },
     second() {
@@ -73,8 +82,11 @@ export function groupChecker({ world }: Scene): Checker {
     const [group = '', rank = '0'] = key.split('#')
     const found = farm.find(host, group, Number(rank))
     const isFresh = world.nowMs - (endedMs.get(key) ?? -Infinity) < pipeMs
-    verdict.check('S4', found?.phase === 'ready' || isFresh, () =>
-      `${nameOf(host)} calls ${holdingKey(group as never, Number(rank))} ready, it is ${found?.phase ?? 'gone'}`,
+    verdict.check(
+      'S4',
+      found?.phase === 'ready' || isFresh,
+      () =>
+        `${nameOf(host)} calls ${holdingKey(group as never, Number(rank))} ready, it is ${found?.phase ?? 'gone'}`,
     )
   }
 }

@@ -4,7 +4,9 @@ import { roster, wantedDeployments, type WantedDeployment } from '../../core/clu
 import { reservedBytes } from '../../core/cluster/record.ts'
 import { ownRecord } from '../../core/cluster/state.ts'
 import { readinessOf } from '../../core/coordinator/backoff.ts'
-import { memoryForShare } from '../../core/coordinator/placement.ts'
+import { memoryForShare, placeDeployment } from '../../core/coordinator/placement.ts'
+import { candidateRecords } from '../../core/coordinator/reconcile.ts'
+import { groupId } from '../../core/ids.ts'
 import { recentFailures } from '../../core/cluster/state.ts'
 import { limits } from '../../core/limits.ts'
 import { settledCoordinator } from '../../core/membership/view.ts'
@@ -43,8 +45,11 @@ export function livenessChecker(scene: Scene): Checker {
       for (const request of clients.open) {
         const isServed = readyGroups(request.model) > 0
         const isOld = world.nowMs - request.beganMs > 60_000
-        verdict.check('L3', !isOld || !isServed, () =>
-          `gen-${request.answer.number} on ${nameOf(request.host)} has been open for ${world.nowMs - request.beganMs} ms`,
+        verdict.check(
+          'L3',
+          !isOld || !isServed,
+          () =>
+            `gen-${request.answer.number} on ${nameOf(request.host)} has been open for ${world.nowMs - request.beganMs} ms`,
         )
       }
       for (const request of clients.requests) {
@@ -70,8 +75,11 @@ export function livenessChecker(scene: Scene): Checker {
       if (state.term !== null) acting.push(nameOf(host))
     }
     const isOne = leaders.size === 1 && !leaders.has('nobody') && acting.length === 1
-    verdict.check('L1', isOne, () =>
-      `followed are ${[...leaders].map((id) => id.slice(0, 8)).join()}; acting are ${acting.join() || 'none'}`,
+    verdict.check(
+      'L1',
+      isOne,
+      () =>
+        `followed are ${[...leaders].map((id) => id.slice(0, 8)).join()}; acting are ${acting.join() || 'none'}`,
     )
   }
 
@@ -99,23 +107,41 @@ export function livenessChecker(scene: Scene): Checker {
     const since = lackingSinceMs.get(name) ?? world.nowMs
     lackingSinceMs.set(name, since)
     const allowedMs = readyMsMax + loadMsOf(deployment.model.parameters * 4 + 3e9)
-    verdict.check('L2', world.nowMs - since <= allowedMs, () =>
-      `${name} has ${readyGroups(name)} of ${count} groups, though it has fitted for ${world.nowMs - since} ms`,
+    verdict.check(
+      'L2',
+      world.nowMs - since <= allowedMs,
+      () =>
+        `${name} has ${readyGroups(name)} of ${count} groups, though it has fitted for ${world.nowMs - since} ms; ${coordinatorSays(deployment)}`,
     )
+  }
+
+  function coordinatorSays(deployment: WantedDeployment): string {
+    const leader = world.hosts.find((host) => host.life?.machine.state.term != null)
+    const state = leader?.life?.machine.state
+    if (leader === undefined || state === undefined) return 'nobody coordinates'
+    const preview = { group: groupId('preview'), deployment, machines: candidateRecords(state) }
+    const placed = placeDeployment({ ...preview, taken: [] })
+    const why = placed.kind === 'refused' ? placed.reason : 'there is a place'
+    return `${nameOf(leader)} says: ${why}`
   }
 
   /** Whether there is room for another group right now, by what machines have really promised. */
   function fits(deployment: WantedDeployment): boolean {
     const counts = deployment.layers.length > 1 ? deployment.layers : [deployment.model.layers]
-    const used = new Set<SimHost>()
-    for (const count of counts) {
-      const share = count / deployment.model.layers
-      const host = world.hosts.find((other) => !used.has(other) && hasRoom(other, deployment, share))
-      if (host === undefined) return false
-      used.add(host)
-    }
-    const versions = new Set([...used].map((host) => host.version))
-    return versions.size === 1
+    const versions = new Set(world.hosts.map((host) => host.version))
+    return [...versions].some((version) => {
+      const used = new Set<SimHost>()
+      for (const count of counts) {
+        const share = count / deployment.model.layers
+        const host = world.hosts.find(
+          (other) =>
+            other.version === version && !used.has(other) && hasRoom(other, deployment, share),
+        )
+        if (host === undefined) return false
+        used.add(host)
+      }
+      return true
+    })
   }
 
   function hasRoom(host: SimHost, deployment: WantedDeployment, share: number): boolean {
@@ -141,20 +167,28 @@ export function livenessChecker(scene: Scene): Checker {
   function checkRestarts(deployment: WantedDeployment): void {
     const count = deployment.replicas + (deployment.standby ? 1 : 0)
     const started = startedAfter.get(deployment.model.name)?.size ?? 0
-    verdict.check('L4', started <= count, () =>
-      `${deployment.model.name} wants ${count} groups and was started ${started} times after the last fault`,
+    verdict.check(
+      'L4',
+      started <= count,
+      () =>
+        `${deployment.model.name} wants ${count} groups and was started ${started} times after the last fault`,
     )
     const ready = readyGroups(deployment.model.name)
-    verdict.check('L4', ready <= count, () =>
-      `${deployment.model.name} wants ${count} groups and has ${ready}`,
+    verdict.check(
+      'L4',
+      ready <= count,
+      () => `${deployment.model.name} wants ${count} groups and has ${ready}`,
     )
   }
 
   function checkLeftovers(): void {
     const names = new Set(wanted().map((deployment) => deployment.model.name))
     for (const rank of world.farm.living) {
-      verdict.check('L4', names.has(rank.load.model.name), () =>
-        `a rank of ${rank.load.model.name} is left on ${nameOf(rank.host)}, and nobody wants it`,
+      verdict.check(
+        'L4',
+        names.has(rank.load.model.name),
+        () =>
+          `a rank of ${rank.load.model.name} is left on ${nameOf(rank.host)}, and nobody wants it`,
       )
       const isWhole = world.farm.ofGroup(rank.load.group).length === rank.load.stage.count
       verdict.check('L4', isWhole, () => `half of group ${rank.load.group} is left`)
@@ -175,8 +209,11 @@ export function livenessChecker(scene: Scene): Checker {
       for (const peer of state.peers.values()) {
         if (roster(state.registers).has(peer.id)) continue
         const silentMs = host.monotonicMs - peer.heardMs
-        verdict.check('L5', silentMs <= ghostMsMax, () =>
-          `${nameOf(host)} still knows ${peer.id.slice(0, 8)}, silent for ${silentMs} ms and not in its roster`,
+        verdict.check(
+          'L5',
+          silentMs <= ghostMsMax,
+          () =>
+            `${nameOf(host)} still knows ${peer.id.slice(0, 8)}, silent for ${silentMs} ms and not in its roster`,
         )
       }
     }

@@ -19,8 +19,11 @@ export function orphanChecker({ world }: Scene): Checker {
         }
         const since = sinceMs.get(rank) ?? world.nowMs
         sinceMs.set(rank, since)
-        world.verdict.check('S9', world.nowMs - since <= orphanMsMax, () =>
-          `rank ${key} on ${nameOf(rank.host)} has had no agent for ${world.nowMs - since} ms`,
+        world.verdict.check(
+          'S9',
+          world.nowMs - since <= orphanMsMax,
+          () =>
+            `rank ${key} on ${nameOf(rank.host)} has had no agent for ${world.nowMs - since} ms`,
         )
       }
     },

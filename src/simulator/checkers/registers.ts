@@ -12,18 +12,22 @@ export function registerChecker({ world }: Scene): Checker {
   const expected = new Map<SimHost, Map<string, Register>>()
   return {
     booted(host) {
-      expected.set(host, new Map(host.disk.load()?.registers ?? []))
+      expected.set(host, new Map(host.disk.peek()?.registers ?? []))
     },
     stepped(host, step) {
       const known = expected.get(host)
       if (known === undefined || !isAboutRegisters(step)) return
       const { input, before, after } = step
       if (input.kind === 'registers-replace') expected.set(host, new Map(input.registers))
-      else for (const [key, register] of given(input, before.registers, after.registers, host))
-        offer(known, key, register)
+      else
+        for (const [key, register] of given(input, before.registers, after.registers, host))
+          offer(known, key, register)
       const reference = expected.get(host) ?? known
-      verdict.check('S11', isSame(reference, after.registers), () =>
-        `${nameOf(host)} holds ${differences(reference, after.registers)} after ${input.kind}`,
+      verdict.check(
+        'S11',
+        isSame(reference, after.registers),
+        () =>
+          `${nameOf(host)} holds ${differences(reference, after.registers)} after ${input.kind}`,
       )
     },
     second() {
@@ -35,8 +39,10 @@ export function registerChecker({ world }: Scene): Checker {
         const other = seen.get(registersDigest)
         if (other === undefined) seen.set(registersDigest, { host, registers })
         else if (other.registers !== registers)
-          verdict.check('S11', isSame(new Map(other.registers), registers), () =>
-            `${nameOf(host)} and ${nameOf(other.host)} show one digest for different state`,
+          verdict.check(
+            'S11',
+            isSame(new Map(other.registers), registers),
+            () => `${nameOf(host)} and ${nameOf(other.host)} show one digest for different state`,
           )
       }
     },

@@ -6,6 +6,7 @@ import { stopReasons } from '../../core/coordinator/orders.ts'
 import type { SimHost } from '../host.ts'
 import { rankNumber } from '../farm.ts'
 import type { SimRank } from '../rank.ts'
+import { isClean } from '../wire.ts'
 import { type Checker, type Scene, nameOf } from './checker.ts'
 
 /** What was so this long ago may still be somebody's knowledge. */
@@ -36,12 +37,18 @@ export function stopChecker(scene: Scene): Checker {
     if (cause === stopReasons.rankLost) return members.length > 1
     if (cause === stopReasons.abandoned || cause === stopReasons.late) return !wasWhole
     if (cause.startsWith('this machine slept')) return lately(disturbedMs.get(rank.host))
-    if (cause.startsWith('this machine joined')) return operators.removedMs.size > 0 || operators.admissions > 0
-    if (cause.startsWith('machine ')) return !wasWhole && isHurt
+    if (cause.startsWith('this machine joined'))
+      return operators.removedMs.size > 0 || operators.admissions > 0
+    if (cause.startsWith('machine ')) return !wasWhole && (isHurt || isNetworkHurt())
     // Whatever a rank itself reported or did not report: it must really have been in trouble.
-    return isHurt || rank.phase === 'loading' || rank.phase === 'connecting'
+    const isCutOff = members.length > 1 && isNetworkHurt()
+    return isHurt || isCutOff || rank.phase === 'loading' || rank.phase === 'connecting'
   }
 
+  let networkHurtMs: number | undefined
+  const isNetworkHurt = (): boolean => lately(networkHurtMs) || !isNetworkWell()
+  const isNetworkWell = (): boolean =>
+    world.network.wires.every((wire) => wire.isUp && wire.directions.every(isClean))
   const groupSeenMs = new Map<string, { deployment: string; atMs: number }>()
   function groupsLately(deployment: string): number {
     let count = 0
@@ -75,12 +82,16 @@ export function stopChecker(scene: Scene): Checker {
       told.add(rank)
       const key = holdingKey(rank.load.group as never, rankNumber(rank.load))
       const holding = rank.life.machine.state.holdings.get(key)
-      world.verdict.check('S10', holding !== undefined && isTrue(rank, holding), () =>
-        `${key} on ${nameOf(rank.host)} was stopped because "${holding?.stop?.cause}", which is not so`,
+      world.verdict.check(
+        'S10',
+        holding !== undefined && isTrue(rank, holding),
+        () =>
+          `${key} on ${nameOf(rank.host)} was stopped because "${holding?.stop?.cause}", which is not so`,
       )
     },
     second() {
       for (const host of world.hosts) if (!host.isRunning) disturbedMs.set(host, world.nowMs)
+      if (!isNetworkWell()) networkHurtMs = world.nowMs
     },
     booted(host) {
       disturbedMs.set(host, world.nowMs)

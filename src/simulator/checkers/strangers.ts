@@ -16,8 +16,11 @@ export function strangerChecker({ world }: Scene): Checker {
       if (input.kind !== 'heartbeat' && input.kind !== 'message') return
       const { from } = input
       if (from === host.spec.id || roster(before.registers).has(from)) return
-      verdict.check('S14', isUntouched(before, after, from), () =>
-        `${nameOf(host)} listened to ${input.kind} of ${from.slice(0, 8)}, which is not in its roster`,
+      verdict.check(
+        'S14',
+        isUntouched(before, after, from),
+        () =>
+          `${nameOf(host)} listened to ${input.kind} of ${from.slice(0, 8)}, which is not in its roster`,
       )
     },
     second() {
@@ -37,8 +40,11 @@ export function strangerChecker({ world }: Scene): Checker {
       // Time in which the machine itself stood still does not count.
       const since = sinceMs.get(key) ?? host.monotonicMs
       sinceMs.set(key, since)
-      verdict.check('S14', host.monotonicMs - since <= shutOutMsMax, () =>
-        `${nameOf(host)} still takes ${peer.id.slice(0, 8)} for ${peer.status} after its removal`,
+      verdict.check(
+        'S14',
+        host.monotonicMs - since <= shutOutMsMax,
+        () =>
+          `${nameOf(host)} still takes ${peer.id.slice(0, 8)} for ${peer.status} after its removal`,
       )
     }
   }
@@ -48,9 +54,10 @@ function isUntouched(before: MachineState, after: MachineState, from: MachineId)
   return (
     before.registers === after.registers &&
     before.peers.get(from) === after.peers.get(from) &&
-    after.epochSeen.machine !== from &&
-    [...after.holdings.values()].every(
-      (holding) => holding.epoch.machine !== from && holding.stop?.cause !== 'because',
+    (before.epochSeen === after.epochSeen || after.epochSeen.machine !== from) &&
+    [...after.holdings].every(
+      ([key, { epoch, stop }]) =>
+        (before.holdings.has(key) || epoch.machine !== from) && stop?.cause !== 'because',
     )
   )
 }

@@ -18,10 +18,7 @@ const diskFull: FaultKind = {
 }
 
 /** The machine goes down, something happens to its disk, and it comes back. */
-function whileDown(
-  site: FaultSite,
-  change: (host: SimHost) => string | null,
-): Fault | null {
+function whileDown(site: FaultSite, change: (host: SimHost) => string | null): Fault | null {
   const host = runningHost(site)
   if (host === undefined) return null
   const about = change(host)

@@ -119,7 +119,9 @@ const machineSleep: FaultKind = {
       for (const wire of site.world.network.wiresOf(host.spec.index)) site.world.network.reset(wire)
     }
     const { random } = site
-    const lastsMs = random.chance(0.7) ? random.between(1000, 30_000) : random.between(30_000, 28_800_000)
+    const lastsMs = random.chance(0.7)
+      ? random.between(1000, 30_000)
+      : random.between(30_000, 28_800_000)
     return { about: `${host.spec.name} for ${Math.round(lastsMs / 1000)} s`, lastsMs, undo }
   },
 }

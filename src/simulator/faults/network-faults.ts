@@ -27,7 +27,10 @@ function nameOf({ spec }: Wire): string {
 }
 
 /** One link or many, one direction or both. */
-function someDirections({ world, random }: FaultSite): { about: string; directions: Direction[] } | null {
+function someDirections({
+  world,
+  random,
+}: FaultSite): { about: string; directions: Direction[] } | null {
   const { wires } = world.network
   const first = random.pick(wires)
   if (first === undefined) return null
@@ -88,9 +91,7 @@ const pairCutOneWay: FaultKind = {
   begin({ world, random }) {
     const wire = random.pick(world.network.wires)
     if (wire === undefined) return null
-    const [from, to] = random.chance(0.5)
-      ? [wire.spec.a, wire.spec.b]
-      : [wire.spec.b, wire.spec.a]
+    const [from, to] = random.chance(0.5) ? [wire.spec.a, wire.spec.b] : [wire.spec.b, wire.spec.a]
     const directions = world.network.between(from, to).map((other) => directionFrom(other, from))
     const lastsMs = random.between(3000, 60_000)
     return impair(world, directions, { about: `m${from} to m${to}`, lastsMs, change: cut })
@@ -103,7 +104,9 @@ const partition: FaultKind = {
   begin({ world, random }) {
     const { wires } = world.network
     if (wires.length === 0) return null
-    const side = new Set(world.hosts.filter(() => random.chance(0.5)).map((host) => host.spec.index))
+    const side = new Set(
+      world.hosts.filter(() => random.chance(0.5)).map((host) => host.spec.index),
+    )
     const crossing = wires.filter(({ spec }) => side.has(spec.a) !== side.has(spec.b))
     if (crossing.length === 0) return null
     const change = random.chance(0.5) ? cut : clog

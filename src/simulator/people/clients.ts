@@ -84,14 +84,12 @@ export class Clients {
 
   attempted(order: AttemptOrder): void {
     const request = this.#byGeneration.get(order.attempt.slice(0, order.attempt.lastIndexOf('.')))
-    if (request !== undefined)
-      request.speaker = { attempt: order.attempt, group: order.group }
+    if (request !== undefined) request.speaker = { attempt: order.attempt, group: order.group }
   }
 
   /** The one machine a stream cannot outlive. */
   gatewayLost(host: SimHost): void {
-    for (const request of this.open)
-      if (request.host === host) this.#end(request, 'gateway-lost')
+    for (const request of this.open) if (request.host === host) this.#end(request, 'gateway-lost')
   }
 
   #listener(request: Request): GenerationListener {
@@ -105,23 +103,34 @@ export class Clients {
         const position = request.received.length
         const [part] = token.parts
         const text = part !== undefined && 'text' in part ? part.text : ''
-        verdict.check('S5', this.#maySpeak(request, text), () =>
-          `${name} got token ${position} from ${text} while ${request.speaker?.attempt} was to speak`,
+        verdict.check(
+          'S5',
+          this.#maySpeak(request, text),
+          () =>
+            `${name} got token ${position} from ${text} while ${request.speaker?.attempt} was to speak`,
         )
         const expected = tokenAt(request.answer, position)
         const isNext = token.id === expected && position < request.answer.length && !isOver()
-        verdict.check('S6', isNext, () =>
-          `${name} got ${token.id} at ${position} of ${request.answer.length}, due was ${expected}; it was ${request.outcome}`,
+        verdict.check(
+          'S6',
+          isNext,
+          () =>
+            `${name} got ${token.id} at ${position} of ${request.answer.length}, due was ${expected}; it was ${request.outcome}`,
         )
         request.received.push(token.id)
       },
       finished: (_reason, _parts, usage) => {
         const { length } = request.answer
-        verdict.check('S6', request.received.length === length, () =>
-          `${name} finished after ${request.received.length} of ${length} tokens`,
+        verdict.check(
+          'S6',
+          request.received.length === length,
+          () => `${name} finished after ${request.received.length} of ${length} tokens`,
         )
-        verdict.check('S8', usage.completionTokens === length && usage.promptTokens === 7, () =>
-          `${name} was charged ${usage.completionTokens} of ${length} tokens and ${usage.promptTokens} of the prompt's 7`,
+        verdict.check(
+          'S8',
+          usage.completionTokens === length && usage.promptTokens === 7,
+          () =>
+            `${name} was charged ${usage.completionTokens} of ${length} tokens and ${usage.promptTokens} of the prompt's 7`,
         )
         this.#terminal(request, 'finished')
       },
@@ -144,8 +153,11 @@ export class Clients {
   #terminal(request: Request, outcome: 'finished' | 'failed'): void {
     request.ends += 1
     const { verdict } = this.#world
-    verdict.check('S7', request.ends === 1 && request.outcome === 'open', () =>
-      `gen-${request.answer.number} ended ${request.ends} times, was ${request.outcome}, now ${outcome}`,
+    verdict.check(
+      'S7',
+      request.ends === 1 && request.outcome === 'open',
+      () =>
+        `gen-${request.answer.number} ended ${request.ends} times, was ${request.outcome}, now ${outcome}`,
     )
     this.#end(request, outcome)
   }

@@ -63,23 +63,26 @@ export class Operators {
 
   /** Whether new ranks may come to a machine, as its owner says. */
   setAccepting(host: SimHost, ok: boolean): void {
-    const accepts = ok
-      ? { ok, reason: '' }
-      : { ok, reason: `${host.spec.name} is being emptied` }
+    const accepts = ok ? { ok, reason: '' } : { ok, reason: `${host.spec.name} is being emptied` }
     host.life?.machine.post({ kind: 'self-change', change: { accepts } })
   }
 
   /** Takes a machine out of the roster, on some other machine's word. */
   remove(host: SimHost): boolean {
     const desk = this.#random.pick(
-      this.#world.hosts.filter((other) => other !== host && other.isRunning && other.trusts(host.spec.id)),
+      this.#world.hosts.filter(
+        (other) => other !== host && other.isRunning && other.trusts(host.spec.id),
+      ),
     )
     const machine = desk?.life?.machine
     if (machine === undefined) return false
     const prefix = `roster/${host.spec.id}/`
     const keys = [...machine.state.registers.keys()].filter((key) => key.startsWith(prefix))
     this.#world.tell(desk?.spec.name ?? '', 'removes', host.spec.name)
-    machine.write(keys.map((key) => ({ key, value: undefined })), () => undefined)
+    machine.write(
+      keys.map((key) => ({ key, value: undefined })),
+      () => undefined,
+    )
     this.removedMs.set(host, this.#world.nowMs)
     return true
   }
@@ -88,7 +91,9 @@ export class Operators {
   admit(host: SimHost): boolean {
     const { life } = host
     const inviter = this.#random.pick(
-      this.#world.hosts.filter((other) => other !== host && other.isRunning && other.trusts(other.spec.id)),
+      this.#world.hosts.filter(
+        (other) => other !== host && other.isRunning && other.trusts(other.spec.id),
+      ),
     )
     const machine = inviter?.life?.machine
     if (life === null || machine === undefined || !host.isRunning) return false
@@ -113,7 +118,9 @@ export class Operators {
         (other) =>
           other.life !== null && isMachineRemoved(other.life.machine.state.registers, host.spec.id),
       )
-      const isListed = this.#world.hosts.some((other) => other !== host && other.trusts(host.spec.id))
+      const isListed = this.#world.hosts.some(
+        (other) => other !== host && other.trusts(host.spec.id),
+      )
       return roster(registers).size <= 1 || (isRemoved && !isListed)
     })
   }
