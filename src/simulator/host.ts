@@ -38,6 +38,8 @@ export class SimHost {
   isPortTaken = false
   /** Ranks started while this holds load ten times slower. */
   isSlowToLoad = false
+  /** When it last came back from standing still: it has yet to read what waited for it. */
+  resumedMs = -Infinity
   #sleptMs = 0
   #asleepSinceMs = 0
   #postponed: Timer[] = []
@@ -124,6 +126,7 @@ export class SimHost {
   resume(): void {
     if (!this.isPaused) return
     this.isPaused = false
+    this.resumedMs = this.#schedule.nowMs
     const timers = this.#postponed.splice(0)
     for (const timer of timers) if (timer.isWanted()) timer.run()
     this.#readInbox()
@@ -140,6 +143,7 @@ export class SimHost {
     const { nowMs } = this.#schedule
     const sleptMs = nowMs - this.#asleepSinceMs
     this.isAsleep = false
+    this.resumedMs = nowMs
     this.#sleptMs += sleptMs
     for (const timer of this.#postponed.splice(0)) this.#postpone(timer, sleptMs)
     const isLong = sleptMs > patienceMs

@@ -99,6 +99,11 @@ export class SimNetwork {
     if (closesSockets) for (const wire of this.wiresOf(index)) this.reset(wire)
   }
 
+  /** Connections to an earlier life of this machine mean nothing to the new one. */
+  hostBooted(index: number): void {
+    for (const wire of this.wiresOf(index)) this.reset(wire)
+  }
+
   /** The connection breaks; both ends hear of it if they live and the link lets a reset through. */
   reset(wire: Wire): void {
     if (!wire.isUp) return

@@ -78,6 +78,7 @@ export class World {
     this.#effectsLeft.delete(host)
     if (host.life !== null) return
     host.lives += 1
+    this.network.hostBooted(host.spec.index)
     const life = beginLife(this, host)
     host.life = life
     this.tell(host.spec.name, 'boots', `life ${life.number}`)

@@ -69,8 +69,8 @@ function pressStop(holding: OwnHolding, nowMs: number, out: Decision): void {
   const change = (fields: Partial<OwnHolding>): void =>
     void out.events.push({ kind: 'holding-changed', group, rank, change: fields })
   const signal = (name: 'TERM' | 'KILL'): void => {
-    const { cause } = stop
-    out.effects.push({ kind: 'rank-stop', group, rank, signal: name, cause, ordered: false })
+    const { cause, ordered } = stop
+    out.effects.push({ kind: 'rank-stop', group, rank, signal: name, cause, ordered })
   }
   const waitedMs = nowMs - stop.sinceMs
   if (stop.draining) {

@@ -159,7 +159,6 @@ export function stopHolding(
     cause: string
     asked: boolean
     drain: boolean
-    /** By a coordinator, whose epoch must be on disk first. */
     ordered: boolean
     nowMs: number
     out: Decision
@@ -178,6 +177,7 @@ export function stopHolding(
   const stop = {
     cause: begun?.cause ?? cause,
     asked: begun?.asked ?? asked,
+    ordered: begun?.ordered ?? ordered,
     sinceMs: nowMs,
     draining: drain,
     killedMs: null,

@@ -56,8 +56,10 @@ export interface OwnHolding extends Holding {
     readonly draining: boolean
     /** When KILL was last sent. */
     readonly killedMs: number | null
-    /** Ordered by a coordinator or a person, or made necessary by sleep: no failure of the rank. */
+    /** Wanted by a coordinator or a person, or made necessary by sleep: no failure of the rank. */
     readonly asked: boolean
+    /** By a coordinator's order, whose epoch must be on disk before the rank hears of it. */
+    readonly ordered: boolean
   } | null
 }
 

@@ -45,16 +45,16 @@ export function takeReport(state: MachineState, input: ReportInput, nowMs: numbe
       return out
     case 'drained': {
       if (holding.stop === null || !holding.stop.draining) return out
-      const { cause } = holding.stop
+      const { cause, ordered } = holding.stop
       change({ phase: 'stopping', stop: { ...holding.stop, draining: false, sinceMs: nowMs } })
-      out.effects.push({ kind: 'rank-stop', group, rank, signal: 'TERM', cause, ordered: false })
+      out.effects.push({ kind: 'rank-stop', group, rank, signal: 'TERM', cause, ordered })
       return out
     }
     case 'failed':
       if (holding.stop === null) {
         const { cause } = report
-        const stop = { cause, asked: false, sinceMs: nowMs, draining: false, killedMs: null }
-        change({ state: 'stopping', stop })
+        const how = { asked: false, ordered: false, draining: false, killedMs: null }
+        change({ state: 'stopping', stop: { cause, sinceMs: nowMs, ...how } })
       }
       return out
     case 'exited':

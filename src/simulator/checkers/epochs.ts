@@ -4,6 +4,7 @@ import type { GroupMessage } from '../../core/cluster/messages.ts'
 import { type Epoch, compareEpochs } from '../../core/cluster/record.ts'
 import { type MachineState, holdingKey } from '../../core/cluster/state.ts'
 import type { SimHost } from '../host.ts'
+import type { Life } from '../life.ts'
 import { rankNumber } from '../farm.ts'
 import { type Checker, type Scene, nameOf } from './checker.ts'
 
@@ -17,6 +18,19 @@ export function epochChecker({ world }: Scene): Checker {
     const disk = onDisk(host)
     return disk !== null && compareEpochs(disk, epoch) >= 0
   }
+  const inLife = new Map<Life, Epoch>()
+  /** Under which epoch a group was told to stop on a machine. */
+  const stopEpochs = new Map<string, Epoch>()
+  /** Something was done that cannot be taken back: the epoch behind it must be on disk. */
+  const act = (host: SimHost, epoch: Epoch, what: string): void => {
+    verdict.check(
+      'S2',
+      isDurable(host, epoch),
+      () => `${nameOf(host)} ${what} under ${show(epoch)}, which is not on its disk`,
+    )
+    const known = highest.get(host)
+    if (known === undefined || compareEpochs(epoch, known) > 0) highest.set(host, epoch)
+  }
   return {
     booted(host) {
       const read = host.life?.machine.state.epochSeen
@@ -27,41 +41,39 @@ export function epochChecker({ world }: Scene): Checker {
         verdict.check(
           'S2',
           compareEpochs(read, known) >= 0,
-          () => `${nameOf(host)} obeyed ${show(known)} and came back with ${show(read)}`,
+          () => `${nameOf(host)} acted under ${show(known)} and came back with ${show(read)}`,
         )
+      host.disk.isTampered = false
     },
     stepped(host, { input, before, after }) {
-      if (input.kind !== 'message' || !('epoch' in input.message)) return
+      if (input.kind !== 'message' || !('epoch' in input.message) || host.life === null) return
       const order = input.message
       if (!isObeyed(order, before, after)) return
-      const known = highest.get(host)
+      const known = inLife.get(host.life) ?? highest.get(host)
       verdict.check(
         'S2',
         known === undefined || compareEpochs(order.epoch, known) >= 0,
         () => `${nameOf(host)} obeyed ${order.kind} of ${show(order.epoch)} after ${show(known)}`,
       )
-      if (known === undefined || compareEpochs(order.epoch, known) > 0)
-        highest.set(host, order.epoch)
+      inLife.set(host.life, order.epoch)
+      if (order.kind === 'group-stop')
+        stopEpochs.set(`${host.spec.index} ${order.group}`, order.epoch)
     },
     sent(from, _to, message) {
-      if (message.kind !== 'group-prepare' && message.kind !== 'group-commit') return
-      verdict.check(
-        'S2',
-        isDurable(from, message.epoch),
-        () =>
-          `${nameOf(from)} ordered ${message.kind} under ${show(message.epoch)}, which is not on its disk`,
-      )
+      if (message.kind === 'group-prepare' || message.kind === 'group-commit')
+        act(from, message.epoch, `ordered ${message.kind}`)
     },
-    launched(rank) {
-      const key = holdingKey(rank.load.group as never, rankNumber(rank.load))
-      const holding = rank.life.machine.state.holdings.get(key)
-      if (holding === undefined) return
-      verdict.check(
-        'S2',
-        isDurable(rank.host, holding.epoch),
-        () =>
-          `${nameOf(rank.host)} started a rank under ${show(holding.epoch)}, which is not on its disk`,
+    launched({ host, life, load }) {
+      const holding = life.machine.state.holdings.get(
+        holdingKey(load.group as never, rankNumber(load)),
       )
+      if (holding !== undefined) act(host, holding.epoch, 'started a rank')
+    },
+    signalled({ host, life, load }) {
+      const epoch = stopEpochs.get(`${host.spec.index} ${load.group}`)
+      const key = holdingKey(load.group as never, rankNumber(load))
+      const isOrdered = life.machine.state.holdings.get(key)?.stop?.ordered === true
+      if (life.isAlive && isOrdered && epoch !== undefined) act(host, epoch, 'stopped a rank')
     },
   }
 }

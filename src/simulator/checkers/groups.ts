@@ -81,7 +81,8 @@ export function groupChecker({ world }: Scene): Checker {
   function checkReady(host: SimHost, key: string): void {
     const [group = '', rank = '0'] = key.split('#')
     const found = farm.find(host, group, Number(rank))
-    const isFresh = world.nowMs - (endedMs.get(key) ?? -Infinity) < pipeMs
+    const newsMs = Math.max(endedMs.get(key) ?? -Infinity, host.resumedMs)
+    const isFresh = world.nowMs - newsMs < pipeMs
     verdict.check(
       'S4',
       found?.phase === 'ready' || isFresh,

@@ -39,7 +39,7 @@ export function stopChecker(scene: Scene): Checker {
     if (cause.startsWith('this machine slept')) return lately(disturbedMs.get(rank.host))
     if (cause.startsWith('this machine joined'))
       return operators.removedMs.size > 0 || operators.admissions > 0
-    if (cause.startsWith('machine ')) return !wasWhole && (isHurt || isNetworkHurt())
+    if (cause.startsWith('machine ')) return isHurt || isNetworkHurt()
     // Whatever a rank itself reported or did not report: it must really have been in trouble.
     const isCutOff = members.length > 1 && isNetworkHurt()
     return isHurt || isCutOff || rank.phase === 'loading' || rank.phase === 'connecting'

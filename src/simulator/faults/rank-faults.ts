@@ -3,26 +3,28 @@ import type { SimHost } from '../host.ts'
 import type { SimRank } from '../rank.ts'
 import { type FaultKind, type FaultSite, momentary, nothingToUndo, runningHost } from './fault.ts'
 
-function someRank(site: FaultSite): SimRank | undefined {
-  return site.random.pick([...site.world.farm.living])
+/** A rank with work is the more interesting victim. */
+function someRank(
+  { world, random }: FaultSite,
+  suits: (rank: SimRank) => boolean,
+): SimRank | undefined {
+  const living = [...world.farm.living].filter(suits)
+  return random.pick(living.filter((rank) => rank.rowCount > 0)) ?? random.pick(living)
 }
 
-/** A rank with work is the more interesting victim. */
-function busyRank(site: FaultSite): SimRank | undefined {
-  const busy = [...site.world.farm.living].filter((rank) => rank.rowCount > 0)
-  return site.random.pick(busy) ?? someRank(site)
-}
+const isReady = (rank: SimRank): boolean => rank.phase === 'ready'
 
 function rankFault(
   name: string,
   weight: number,
   harm: (rank: SimRank, site: FaultSite) => { lastsMs: number; undo: () => void },
+  suits: (rank: SimRank) => boolean = () => true,
 ): FaultKind {
   return {
     name,
     weight,
     begin(site) {
-      const rank = busyRank(site)
+      const rank = someRank(site, suits)
       if (rank === undefined) return null
       const about = `${rank.load.group} on ${rank.host.spec.name}`
       return { about, ...harm(rank, site) }
@@ -49,15 +51,34 @@ function hostFault(
   }
 }
 
-const unkillable = rankFault('kill-fails', 2, (rank, { random }) => {
-  rank.isUnkillable = true
-  rank.ignoresTerm = true
-  rank.isSpinning = true
-  const undo = (): void => {
-    rank.isUnkillable = false
-  }
-  return { lastsMs: random.between(3000, 50_000), undo }
-})
+const unkillable = rankFault(
+  'kill-fails',
+  2,
+  (rank, { random }) => {
+    rank.isUnkillable = true
+    rank.ignoresTerm = true
+    rank.isSpinning = true
+    const undo = (): void => {
+      rank.isUnkillable = false
+    }
+    return { lastsMs: random.between(3000, 50_000), undo }
+  },
+  isReady,
+)
+
+/** A disk that does not answer for a while, say. */
+const loadStalls = rankFault(
+  'load-stalls',
+  1,
+  (rank, { random }) => {
+    rank.isSpinning = true
+    const undo = (): void => {
+      rank.isSpinning = false
+    }
+    return { lastsMs: random.between(1000, 30_000), undo }
+  },
+  (rank) => rank.phase === 'loading',
+)
 
 const memoryHeld = hostFault('memory-held', 1, (host, { world }) => {
   const [rank] = world.farm.livingOn(host)
@@ -111,15 +132,21 @@ export const rankFaults: readonly FaultKind[] = [
     rank.exit('the rank ended with signal SIGKILL: out of memory')
     return atOnce
   }),
-  rankFault('rank-spin', 3, (rank) => {
-    rank.isSpinning = true
-    return atOnce
-  }),
+  rankFault(
+    'rank-spin',
+    3,
+    (rank) => {
+      rank.isSpinning = true
+      return atOnce
+    },
+    isReady,
+  ),
   rankFault('term-ignored', 2, (rank) => {
     rank.ignoresTerm = true
     return atOnce
   }),
   unkillable,
+  loadStalls,
   memoryHeld,
   loadFails,
   portTaken,
