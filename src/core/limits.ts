@@ -80,6 +80,11 @@ export const limits = {
   headersHoldMs: 1500,
   drainMsMax: 120_000,
 
+  // -- words between ranks
+  relayRepeatMs: 500,
+  /** More operations unheard than this, and the other rank is as good as gone. */
+  relayWaitingMax: 1024,
+
   // -- the wire
   peerFrameBytesMax: 67_108_864,
   workerLineBytesMax: 67_108_864,

@@ -31,6 +31,7 @@ import { limits } from '../core/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Entropy } from '../ports/entropy.ts'
 import type { AttemptHost, AttemptSink } from './attempts.ts'
+import { planted } from '../core/planted.ts'
 
 /** Who reads the answer. Exactly one of finished and failed ends it. */
 export interface GenerationListener {
@@ -99,6 +100,7 @@ export class Generations {
   offer(): void {
     for (const live of this.#live.values()) {
       if (live.generation.phase !== 'waiting') continue
+      if (planted.requestForgotten && live.generation.attemptsMade > 0) continue
       const { waitingSinceMs, request } = live.generation
       const standing = this.#ports.standingOf(request.deployment)
       live.wasWanted ||= standing === 'wanted'

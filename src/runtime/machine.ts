@@ -1,6 +1,6 @@
 // The machine loop: inputs in, one pure step, effects out in order. It owns no decisions.
 import { assertNever } from '../core/assert.ts'
-import type { MachineState } from '../core/cluster/state.ts'
+import type { MachineState, Moment } from '../core/cluster/state.ts'
 import type { Effect } from '../core/effects.ts'
 import type { MachineId } from '../core/ids.ts'
 import { limits } from '../core/limits.ts'
@@ -128,12 +128,7 @@ export class Machine {
   #step(input: MachineInput): void {
     const { clock, entropy, watch } = this.#ports
     const before = this.#state
-    const moment = {
-      nowMs: clock.nowMs(),
-      get entropy() {
-        return entropy.hex(16)
-      },
-    }
+    const moment = new LiveMoment(clock.nowMs(), entropy)
     const { state, effects } = stepMachine(before, input, moment)
     this.#state = state
     watch?.({ input, before, after: state, effects })
@@ -249,10 +244,25 @@ export class Machine {
   }
 }
 
+/** Randomness is drawn when it is used: of a thousand inputs one needs any. */
+class LiveMoment implements Moment {
+  readonly nowMs: number
+  readonly #entropy: Entropy
+
+  constructor(nowMs: number, entropy: Entropy) {
+    this.nowMs = nowMs
+    this.#entropy = entropy
+  }
+
+  get entropy(): string {
+    return this.#entropy.hex(16)
+  }
+}
+
 /** A beat that brought nothing but the time it came at. */
 function isOnlyHeard(before: MachineState, after: MachineState): boolean {
   return (
-    before.peersRevision === after.peersRevision &&
+    before.viewRevision === after.viewRevision &&
     before.registers === after.registers &&
     before.caughtUp === after.caughtUp
   )

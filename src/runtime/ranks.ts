@@ -1,5 +1,6 @@
 // Keeps the rank processes of this machine: starts, drains and ends them as the agent decides, and
 // sorts what they say into news for the loop and tokens for the attempts.
+import { type GroupPlan, placedRanks } from '../core/cluster/group-plan.ts'
 import type { GroupId } from '../core/ids.ts'
 import type { MachineInput, RankProgress, RankReport } from '../core/machine/inputs.ts'
 import { holdingKey } from '../core/cluster/state.ts'
@@ -12,8 +13,18 @@ import type { FrameFromWorker, FrameToWorker } from '../wire/worker-frames.ts'
 import { type AttemptFrame, LocalAttempts } from './attempts.ts'
 import { type ModelFiles, loadFrameFor } from './load-frame.ts'
 import type { Notes, RankKeeper } from './machine.ts'
+import type { RelayBody, Relays } from './relays.ts'
+
+/** Where words between ranks come in and go out. */
+export interface RelayEnd {
+  relayThrough(relays: Pick<Relays, 'say' | 'forget'>): void
+  /** False when that rank is not up here. */
+  hearRelay(to: { group: GroupId; rank: number }, from: number, body: RelayBody): boolean
+  failGroup(group: GroupId, cause: string): void
+}
 
 interface Kept {
+  readonly plan: GroupPlan
   readonly group: GroupId
   readonly rank: number
   process: RankProcess | null
@@ -39,10 +50,11 @@ export interface RankSupervisorPorts {
   readonly notes: Notes
 }
 
-export class RankSupervisor implements RankKeeper {
+export class RankSupervisor implements RankKeeper, RelayEnd {
   readonly #ports: RankSupervisorPorts
   readonly #kept = new Map<string, Kept>()
   readonly attempts: LocalAttempts
+  #relays: Pick<Relays, 'say' | 'forget'> | null = null
 
   constructor(ports: RankSupervisorPorts) {
     this.#ports = ports
@@ -87,10 +99,24 @@ export class RankSupervisor implements RankKeeper {
     for (const kept of this.#kept.values()) kept.process?.signal(signal)
   }
 
+  relayThrough(relays: Pick<Relays, 'say' | 'forget'>): void {
+    this.#relays = relays
+  }
+
+  hearRelay(to: { group: GroupId; rank: number }, from: number, body: RelayBody): boolean {
+    const process = this.#kept.get(holdingKey(to.group, to.rank))?.process ?? null
+    process?.send({ kind: 'relayed', from, body })
+    return process !== null
+  }
+
+  failGroup(group: GroupId, cause: string): void {
+    for (const kept of this.#kept.values())
+      if (kept.group === group) this.#report(kept, { kind: 'failed', cause })
+  }
+
   #start(effect: Extract<Effect, { kind: 'rank-start' }>): void {
     const { plan, rank } = effect
-    const { group } = plan
-    const kept = this.#keep(group, rank)
+    const kept = this.#keep(plan, rank)
     const files = this.#ports.filesOf(plan.model.digest)
     if (files === null) {
       this.#gone(kept, `the files of ${plan.model.name} are no longer on this machine`)
@@ -107,8 +133,10 @@ export class RankSupervisor implements RankKeeper {
     }
   }
 
-  #keep(group: GroupId, rank: number): Kept {
+  #keep(plan: GroupPlan, rank: number): Kept {
+    const { group } = plan
     const kept: Kept = {
+      plan,
       group,
       rank,
       process: null,
@@ -162,11 +190,15 @@ export class RankSupervisor implements RankKeeper {
         this.#takeAttemptFrame(kept, frame)
         return
       case 'relay':
-        this.#ports.notes.note('warn', 'a rank asked to relay outside of a wider group', {
-          group: kept.group,
-        })
+        for (const to of frame.to) this.#relay(kept, to, frame.body)
         return
     }
+  }
+
+  #relay({ plan, group, rank: from }: Kept, to: number, body: RelayBody): void {
+    if (this.hearRelay({ group, rank: to }, from, body)) return
+    const machine = placedRanks(plan)[to]?.machine
+    if (machine !== undefined) this.#relays?.say({ machine, group, from, to, body })
   }
 
   #takeAttemptFrame(kept: Kept, frame: AttemptFrame): void {
@@ -185,6 +217,8 @@ export class RankSupervisor implements RankKeeper {
     kept.process = null
     this.#kept.delete(holdingKey(kept.group, kept.rank))
     this.#report(kept, { kind: 'exited', cause, tokens: kept.tokens })
+    const isLast = ![...this.#kept.values()].some((other) => other.group === kept.group)
+    if (isLast) this.#relays?.forget(kept.group)
     this.attempts.loseGroup(kept.group, cause)
   }
 

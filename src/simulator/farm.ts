@@ -28,6 +28,7 @@ export class RankFarm {
       after: (host, ms, run) => host.afterAwake(ms, run),
       othersOf: (rank) => this.#othersOf(rank),
       onReady: (rank) => world.observers.becameReady(rank),
+      onTask: (rank) => world.observers.tasked(rank),
       onExit: (rank) => this.#gone(rank),
       onSignal: (rank, signal) => {
         world.tell(rank.host.spec.name, `signal ${signal}`, `${rank.load.group} pid ${rank.pid}`)

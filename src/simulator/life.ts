@@ -57,13 +57,17 @@ export function beginLife(world: World, host: SimHost): Life {
     journal,
     ranks: life.ranks,
     notes,
-    watch: (step) => world.observers.stepped(host, step),
+    watch: (step) => {
+      if (step.input.kind === 'heartbeat') world.observers.beatTaken(host, step)
+      else world.observers.stepped(host, step)
+    },
   })
   const traffic = wireTraffic({
     machine: life.machine,
     network,
     local: life.ranks.attempts,
     clock,
+    ranks: life.ranks,
   })
   life.serving = new Serving({
     machine: life.machine,

@@ -9,11 +9,15 @@ import type { SimRank } from './rank.ts'
 export interface Observer {
   booted(host: SimHost): void
   crashed(host: SimHost): void
+  /** A turn of some machine's loop; beats come apart, because there are so many. */
   stepped(host: SimHost, step: StepSeen): void
+  beatTaken(host: SimHost, step: StepSeen): void
   sent(from: SimHost, to: SimHost, message: ClusterMessage | GenerationMessage): void
   saved(host: SimHost, text: string): void
   launched(rank: SimRank): void
   becameReady(rank: SimRank): void
+  /** A rank has heard what to do next. */
+  tasked(rank: SimRank): void
   exited(rank: SimRank): void
   signalled(rank: SimRank, signal: 'TERM' | 'KILL'): void
   attempted(host: SimHost, order: AttemptOrder): void
@@ -28,10 +32,12 @@ const hooks = [
   'booted',
   'crashed',
   'stepped',
+  'beatTaken',
   'sent',
   'saved',
   'launched',
   'becameReady',
+  'tasked',
   'exited',
   'signalled',
   'attempted',

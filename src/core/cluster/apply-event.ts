@@ -108,7 +108,7 @@ function revised(state: MachineState): MachineState {
 
 /** Our own standing among the machines has changed: who coordinates is asked again. */
 function rethought(state: MachineState): MachineState {
-  return { ...state, peersRevision: state.peersRevision + 1 }
+  return { ...state, viewRevision: state.viewRevision + 1 }
 }
 
 type HoldingEvent = Extract<
@@ -161,8 +161,8 @@ function applyCoordinationEvent(
       const { members, coordinator } = event
       const same = coordinator === state.view.coordinator
       const sinceMs = same ? state.view.sinceMs : nowMs
-      const { peersRevision } = state
-      return { ...state, view: { members, coordinator, sinceMs, peersRevision } }
+      const revision = state.viewRevision
+      return { ...state, view: { members, coordinator, sinceMs, revision } }
     }
     case 'term-begun':
       return rethought({

@@ -3,10 +3,12 @@
 import { assert } from '../assert.ts'
 import type { MachineId } from '../ids.ts'
 import { limits } from '../limits.ts'
+import { SmallMap } from '../small-map.ts'
 import type { ClusterEvent } from './events.ts'
 import type { Heartbeat } from './messages.ts'
 import { type MachineRecord, compareEpochs } from './record.ts'
 import type { MachineState, PeerState } from './state.ts'
+import { planted } from '../planted.ts'
 
 type Of<Kind extends ClusterEvent['kind']> = Extract<ClusterEvent, { kind: Kind }>
 
@@ -25,24 +27,26 @@ export function hearBeat(
           ...firstMeeting(from, link, beat, nowMs),
           // Asking again at once is what a stale or cloned identity would make us do for ever.
           askedMs: known.askedMs,
+          record: planted.oldLifeBelieved ? known.record : null,
         })
   }
   const links = heardOn(known.links, link, nowMs)
-  if (known.status !== 'dead' && saysTheSame(known, beat)) {
+  const isBack = known.status === 'dead'
+  if (!isBack && saysTheSame(known, beat)) {
     return withPeer(state, { ...known, links, heardMs: nowMs, resetMs: null })
   }
-  const returned = known.status === 'dead'
-  return withPeerNews(state, {
+  const heard: PeerState = {
     ...known,
     ...spoken(beat, known),
     // It went on without us: what it last said it ran may be long gone. It is asked afresh.
-    record: returned ? null : known.record,
+    record: isBack ? null : known.record,
     links,
     heardMs: nowMs,
     resetMs: null,
-    status: returned ? 'alive' : known.status,
-    statusSinceMs: returned ? nowMs : known.statusSinceMs,
-  })
+    status: isBack ? 'alive' : known.status,
+    statusSinceMs: isBack ? nowMs : known.statusSinceMs,
+  }
+  return !isBack && standsTheSame(known, beat) ? withPeer(state, heard) : withPeerNews(state, heard)
 }
 
 /** A late beat of an earlier life, or a clone of the identity: the newer life is the machine. */
@@ -61,7 +65,7 @@ function firstMeeting(from: MachineId, link: string, beat: Heartbeat, nowMs: num
     boot: beat.boot,
     askedMs: -Infinity,
     syncedMs: -Infinity,
-    links: new Map([[link, nowMs]]),
+    links: SmallMap.of([[link, nowMs]]),
     heardMs: nowMs,
     resetMs: null,
     status: 'alive',
@@ -87,6 +91,13 @@ function saysTheSame(known: PeerState, beat: Heartbeat): boolean {
   return (
     known.revisionOffered === beat.revision &&
     known.digest === beat.digest &&
+    standsTheSame(known, beat)
+  )
+}
+
+/** Nothing in it that could matter to who hears whom and who leads. */
+function standsTheSame(known: PeerState, beat: Heartbeat): boolean {
+  return (
     known.epoch.counter === beat.epoch.counter &&
     known.epoch.machine === beat.epoch.machine &&
     known.follows === beat.follows &&
@@ -103,20 +114,20 @@ function sameList(a: readonly MachineId[], b: readonly MachineId[]): boolean {
 }
 
 function heardOn(
-  links: ReadonlyMap<string, number>,
+  links: SmallMap<string, number>,
   link: string,
   nowMs: number,
-): ReadonlyMap<string, number> {
-  const heard = new Map<string, number>()
-  for (const [name, atMs] of links) if (nowMs - atMs < limits.linkForgetMs) heard.set(name, atMs)
-  return heard.set(link, nowMs)
+): SmallMap<string, number> {
+  const heard = links.with(link, nowMs)
+  for (const [name, atMs] of links)
+    if (nowMs - atMs >= limits.linkForgetMs && name !== link) return heard.without(name)
+  return heard
 }
 
 export function loseLink(state: MachineState, event: Of<'link-lost'>, nowMs: number): MachineState {
   const peer = state.peers.get(event.peer)
   if (peer === undefined || !peer.links.has(event.link)) return state
-  const links = new Map(peer.links)
-  links.delete(event.link)
+  const links = peer.links.without(event.link)
   // A link that has been silent is as good as lost: it must not hide that the last living one went.
   const lives = [...links.values()].some((heardMs) => nowMs - heardMs < limits.suspectAfterMs)
   return withPeer(state, { ...peer, links, resetMs: lives ? null : nowMs })
@@ -131,7 +142,7 @@ export function takeRecord(
   // A record of another life than the one now heard is stale, whatever its number says.
   if (peer === undefined || peer.boot !== record.boot) return state
   if (peer.record !== null && peer.record.revision >= record.revision) return state
-  return withPeerNews(state, { ...peer, record, recordAtMs: nowMs })
+  return withPeer(state, { ...peer, record, recordAtMs: nowMs })
 }
 
 export function judgePeer(
@@ -156,21 +167,17 @@ export function noteContact(
 }
 
 export function forgetPeer(state: MachineState, id: MachineId): MachineState {
-  const peers = new Map(state.peers)
-  peers.delete(id)
-  return { ...state, peers, peersRevision: state.peersRevision + 1 }
+  return { ...state, peers: state.peers.without(id), viewRevision: state.viewRevision + 1 }
 }
 
 /** Time in which we ourselves did not listen is nobody else's silence. */
 export function excuseSilence(state: MachineState, ms: number, nowMs: number): MachineState {
   // What was heard since we woke must not end up in the future: a peer dying then would go unnoticed.
   const later = (atMs: number): number => Math.min(nowMs, atMs + ms)
-  const peers = new Map<MachineId, PeerState>()
-  for (const [id, peer] of state.peers) {
-    const links = new Map([...peer.links].map(([link, heard]) => [link, later(heard)] as const))
+  const peers = state.peers.map((peer): PeerState => {
     const resetMs = peer.resetMs === null ? null : later(peer.resetMs)
-    peers.set(id, { ...peer, links, heardMs: later(peer.heardMs), resetMs })
-  }
+    return { ...peer, links: peer.links.map(later), heardMs: later(peer.heardMs), resetMs }
+  })
   const holdings = new Map(state.holdings)
   for (const [key, holding] of holdings) {
     const stepMs = later(holding.stepMs)
@@ -181,10 +188,10 @@ export function excuseSilence(state: MachineState, ms: number, nowMs: number): M
 }
 
 function withPeer(state: MachineState, peer: PeerState): MachineState {
-  return { ...state, peers: new Map(state.peers).set(peer.id, peer) }
+  return { ...state, peers: state.peers.with(peer.id, peer) }
 }
 
 function withPeerNews(state: MachineState, peer: PeerState): MachineState {
-  const peers = new Map(state.peers).set(peer.id, peer)
-  return { ...state, peers, peersRevision: state.peersRevision + 1 }
+  const peers = state.peers.with(peer.id, peer)
+  return { ...state, peers, viewRevision: state.viewRevision + 1 }
 }

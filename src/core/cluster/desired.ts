@@ -2,6 +2,7 @@
 import type { DeploymentId, MachineId } from '../ids.ts'
 import type { ModelRef, Strategy } from './group-plan.ts'
 import type { Register, Registers, Version } from './registers.ts'
+import { planted } from '../planted.ts'
 
 export interface Deployment {
   readonly id: DeploymentId
@@ -59,7 +60,8 @@ export function wantedDeployments(registers: Registers): readonly WantedDeployme
 /** True only for an explicit tombstone: a key that is missing stops nothing. */
 export function isDeploymentRemoved(registers: Registers, id: DeploymentId): boolean {
   const register = registers.get(registerKeys.deployment(id))
-  return register !== undefined && register.value === undefined
+  if (register === undefined) return planted.missingIsRemoved
+  return register.value === undefined
 }
 
 export function aliases(registers: Registers): ReadonlyMap<string, string> {

@@ -1,6 +1,7 @@
 // Everything one machine knows and decides on. The loop holds exactly one of these.
 import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
 import { limits } from '../limits.ts'
+import { SmallMap } from '../small-map.ts'
 import type { GroupPlan } from './group-plan.ts'
 import type { Endpoint, Epoch, Failure, Holding, MachineRecord, Role } from './record.ts'
 import { type Registers, noRegisters, registersDigest } from './registers.ts'
@@ -24,7 +25,7 @@ export interface PeerState {
   readonly askedMs: number
   readonly syncedMs: number
   /** Last beat per link that is up. */
-  readonly links: ReadonlyMap<string, number>
+  readonly links: SmallMap<string, number>
   readonly heardMs: number
   /** All links were reset at this time and none has come back. */
   readonly resetMs: number | null
@@ -105,8 +106,8 @@ export interface View {
   readonly members: readonly MachineId[]
   readonly coordinator: MachineId | null
   readonly sinceMs: number
-  /** The peers' revision it was made from. */
-  readonly peersRevision: number
+  /** The revision it was made from. */
+  readonly revision: number
 }
 
 export interface MachineState {
@@ -115,10 +116,10 @@ export interface MachineState {
   readonly registersDigest: string
   /** Highest epoch ever seen; on disk before anything is obeyed under it. */
   readonly epochSeen: Epoch
-  readonly peers: ReadonlyMap<MachineId, PeerState>
-  /** Counts changes, of the peers or of our own standing, that could matter to who coordinates;
-   * another beat alone is none. */
-  readonly peersRevision: number
+  readonly peers: SmallMap<MachineId, PeerState>
+  /** Counts changes, among the peers or of our own standing, that could matter to who coordinates;
+   * another beat or another record is none. */
+  readonly viewRevision: number
   readonly holdings: ReadonlyMap<string, OwnHolding>
   readonly failures: readonly Failure[]
   readonly view: View
@@ -147,11 +148,11 @@ export function initialState(
     registers: from.registers ?? noRegisters,
     registersDigest: registersDigest(from.registers ?? noRegisters),
     epochSeen: from.epochSeen ?? { counter: 0, machine: self.id },
-    peers: new Map(),
-    peersRevision: 0,
+    peers: SmallMap.of(),
+    viewRevision: 0,
     holdings: new Map(),
     failures: [],
-    view: { members: [self.id], coordinator: null, sinceMs: from.nowMs, peersRevision: -1 },
+    view: { members: [self.id], coordinator: null, sinceMs: from.nowMs, revision: -1 },
     starts: new Map(),
     stops: new Map(),
     heldOff: new Map(),

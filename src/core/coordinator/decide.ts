@@ -16,7 +16,7 @@ import { advanceStart } from './starts.ts'
 
 export function decideCoordinator(state: MachineState, moment: Moment): Decision {
   const out = decision()
-  if (state.view.peersRevision !== state.peersRevision) {
+  if (state.view.revision !== state.viewRevision) {
     // Looked at again only when something changed that could matter; a thousand beats change nothing.
     const members = component(state)
     out.events.push({ kind: 'view-taken', members, coordinator: chooseCoordinator(state, members) })

@@ -5,6 +5,7 @@ import type { Epoch } from '../cluster/record.ts'
 import type { Commitment, MachineState } from '../cluster/state.ts'
 import type { MachineId } from '../ids.ts'
 import { limits } from '../limits.ts'
+import { planted } from '../planted.ts'
 
 /** Why groups are stopped, in the words that people read in logs and on the page. */
 export const stopReasons = {
@@ -31,7 +32,8 @@ export function orderStop(
   const { plan, reason, drain, nowMs, out } = stop
   const { group, deployment } = plan
   const lastMs = state.stops.get(group)
-  if (lastMs !== undefined && nowMs - lastMs < limits.orderRepeatMs) return
+  const isTold = lastMs !== undefined && nowMs - lastMs < limits.orderRepeatMs
+  if (isTold && !planted.stopStorm) return
   out.events.push({ kind: 'stop-ordered', group })
   for (const to of machinesOf(plan)) {
     if (!isReachable(state, to)) continue

@@ -18,6 +18,7 @@ import { hearEachOther, reachable } from '../membership/view.ts'
 import { readinessOf } from './backoff.ts'
 import { orderPrepare, orderStop, stopReasons } from './orders.ts'
 import { placeDeployment } from './placement.ts'
+import { planted } from '../planted.ts'
 
 /** Groups of removed deployments, and what is left of broken or abandoned ones, are taken down. */
 export function stopUnwanted(
@@ -41,6 +42,7 @@ function unwantedBecause(
 ): { reason: string; drain: boolean } | null {
   if (isDeploymentRemoved(state.registers, deployment))
     return { reason: stopReasons.unloaded, drain: status !== 'broken' }
+  if (planted.startNotAborted) return null
   if (ranks.some((rank) => isJustBack(state, rank.machine, nowMs))) return null
   // An earlier coordinator reserved it and can no longer commit; waiting for it to expire helps nobody.
   if (ranks.some((rank) => rank.state === 'reserved'))
@@ -179,6 +181,7 @@ function isLeaving(state: MachineState, group: GroupView): boolean {
 function nextGroupId(state: MachineState): GroupId {
   const { epoch, startsBegun } = state.term ?? { epoch: state.epochSeen, startsBegun: 0 }
   const { boot } = state.self
+  if (planted.groupIdReused) return groupId(`g${epoch.counter}`)
   return groupId(
     `g${epoch.counter}.${startsBegun}.${epoch.machine.slice(0, 8)}.${boot.slice(0, 6)}`,
   )

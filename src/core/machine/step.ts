@@ -18,6 +18,7 @@ import { catchUp, greet } from './gossip.ts'
 import type { MachineInput } from './inputs.ts'
 import { takeProgress, takeReport } from './rank-reports.ts'
 import { withAges, withTimes } from './record-ages.ts'
+import { planted } from '../planted.ts'
 
 export interface StepOutcome {
   readonly state: MachineState
@@ -59,7 +60,14 @@ function withUpkeep(
   after: MachineState,
   { effects, moment }: { effects: readonly Effect[]; moment: Moment },
 ): readonly Effect[] {
-  const written = before.registers !== after.registers || before.epochSeen !== after.epochSeen
+  if (
+    before.registers === after.registers &&
+    (before.epochSeen === after.epochSeen || planted.volatileEpoch) &&
+    before.self.revision === after.self.revision
+  )
+    return effects
+  const isRaised = before.epochSeen !== after.epochSeen && !planted.volatileEpoch
+  const written = before.registers !== after.registers || isRaised
   const all: Effect[] = written ? [{ kind: 'journal-write' }, ...effects] : [...effects]
   const news: ClusterMessage[] = []
   if (before.registers !== after.registers) {
@@ -80,7 +88,7 @@ function withUpkeep(
 
 /** Only machines of the roster are listened to: one just removed may still have words on the way. */
 function isTrusted(state: MachineState, from: MachineId): boolean {
-  return from === state.self.id || roster(state.registers).has(from)
+  return planted.strangerHeard || from === state.self.id || roster(state.registers).has(from)
 }
 
 function receive(state: MachineState, input: MachineInput, moment: Moment): Decision {

@@ -3,6 +3,7 @@ import type { ClusterEvent } from '../cluster/events.ts'
 import { roster } from '../cluster/desired.ts'
 import type { MachineState, PeerState, PeerStatus } from '../cluster/state.ts'
 import { limits } from '../limits.ts'
+import { planted } from '../planted.ts'
 
 export function judge(peer: PeerState, nowMs: number): PeerStatus {
   const silentMs = nowMs - peer.heardMs
@@ -25,5 +26,6 @@ export function judgePeers(state: MachineState, nowMs: number): readonly Cluster
 }
 
 function isGhost(state: MachineState, peer: PeerState, nowMs: number): boolean {
+  if (planted.ghostKept) return false
   return nowMs - peer.heardMs >= limits.ghostForgetMs && !roster(state.registers).has(peer.id)
 }

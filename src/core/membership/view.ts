@@ -4,6 +4,7 @@ import { type Epoch, type Role, compareEpochs } from '../cluster/record.ts'
 import type { MachineState } from '../cluster/state.ts'
 import type { MachineId } from '../ids.ts'
 import { limits } from '../limits.ts'
+import { planted } from '../planted.ts'
 
 /** Machines this one hears and is heard by, itself included. Plans may be sent to these. */
 export function reachable(state: MachineState): ReadonlySet<MachineId> {
@@ -74,7 +75,8 @@ export function chooseCoordinator(
   members: readonly MachineId[],
 ): MachineId | null {
   const best = coordinatorOf(state, members)
-  if (best !== state.self.id) return best
+  if (planted.everyoneLeads) return state.self.id
+  if (best !== state.self.id || planted.leadersOutbid) return best
   for (const id of members) {
     const follows = state.peers.get(id)?.follows ?? null
     if (follows !== null && !members.includes(follows)) return null

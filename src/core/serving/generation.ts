@@ -11,6 +11,7 @@ import type {
   Token,
   Usage,
 } from './request.ts'
+import { planted } from '../planted.ts'
 
 export interface Attempt {
   readonly id: AttemptId
@@ -136,7 +137,8 @@ export function advanceGeneration(
   const unchanged: GenerationStep = { generation, actions: [] }
   if (generation.phase === 'ended') return unchanged
   // The fence: whatever an older attempt still says is no longer about this generation.
-  if ('attempt' in input && input.attempt !== generation.attempt?.id) return unchanged
+  const isFenced = 'attempt' in input && input.attempt !== generation.attempt?.id
+  if (isFenced && !planted.missingFence) return unchanged
   switch (input.kind) {
     case 'group-offered':
       return generation.phase === 'waiting' ? startAttempt(generation, input, nowMs) : unchanged
@@ -199,7 +201,7 @@ function takeToken(
   { position, token }: { position: number; token: Token },
   nowMs: number,
 ): GenerationStep {
-  const expected = generation.sent.length
+  const expected = planted.positionUnchecked ? position : generation.sent.length
   if (position < expected) return { generation, actions: [] }
   if (position > expected) {
     return loseAttempt(generation, `token ${position} came where ${expected} was due`, nowMs)
@@ -219,8 +221,11 @@ function finish(
     const cause = `the end came after ${completionTokens} of ${usage.completionTokens} tokens`
     return loseAttempt(generation, cause, nowMs)
   }
-  const { promptTokens, cachedTokens } = generation.usage
-  const whole: Usage = { ...usage, promptTokens, cachedTokens, completionTokens }
+  // The word that it was accepted may have been lost on the way; the end carries the figures too.
+  const { promptTokens, cachedTokens } = generation.accepted ? generation.usage : usage
+  const again = planted.replayCharged ? (generation.history.at(-1)?.tokensAtEnd ?? 0) : 0
+  const charged = completionTokens + again
+  const whole: Usage = { ...usage, promptTokens, cachedTokens, completionTokens: charged }
   return end({ ...generation, usage: whole }, [
     { kind: 'client-finish', reason, parts, usage: whole },
   ])
@@ -280,5 +285,6 @@ function checkWait(generation: Generation, waitedFor: string, nowMs: number): Ge
 }
 
 function end(generation: Generation, actions: readonly GenerationAction[]): GenerationStep {
-  return { generation: { ...generation, phase: 'ended', attempt: null }, actions }
+  const phase = planted.failsWithoutEnding ? generation.phase : 'ended'
+  return { generation: { ...generation, phase, attempt: null }, actions }
 }

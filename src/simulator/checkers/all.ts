@@ -6,6 +6,7 @@ import { fileChecker } from './files.ts'
 import { groupChecker } from './groups.ts'
 import { livenessChecker } from './liveness.ts'
 import { memoryChecker } from './memory.ts'
+import { orderChecker } from './order.ts'
 import { orphanChecker } from './orphans.ts'
 import { registerChecker } from './registers.ts'
 import { stopChecker } from './stops.ts'
@@ -20,6 +21,7 @@ export function allCheckers(scene: Scene, figures: Figures): readonly Checker[] 
     orphanChecker(scene),
     stopChecker(scene),
     registerChecker(scene),
+    orderChecker(scene),
     fileChecker(scene),
     strangerChecker(scene),
     boundChecker(scene, figures),

@@ -43,7 +43,6 @@ export function epochChecker({ world }: Scene): Checker {
           compareEpochs(read, known) >= 0,
           () => `${nameOf(host)} acted under ${show(known)} and came back with ${show(read)}`,
         )
-      host.disk.isTampered = false
     },
     stepped(host, { input, before, after }) {
       if (input.kind !== 'message' || !('epoch' in input.message) || host.life === null) return

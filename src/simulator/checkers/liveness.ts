@@ -17,6 +17,8 @@ import { type Checker, type Scene, nameOf } from './checker.ts'
 const coordinatorMsMax = 10_000
 const readyMsMax = 15_000
 const ghostMsMax = 60_000
+/** Nothing refuses to die any more; what was told to has gone. */
+const undeadMsMax = 30_000
 
 export function livenessChecker(scene: Scene): Checker {
   const { world, clients } = scene
@@ -196,6 +198,12 @@ export function livenessChecker(scene: Scene): Checker {
     for (const host of world.hosts) {
       for (const holding of host.life?.machine.state.holdings.values() ?? []) {
         const ageMs = host.monotonicMs - holding.sinceMs
+        const isUndead = holding.state === 'stopping' && ageMs > undeadMsMax
+        verdict.check(
+          'L4',
+          !isUndead,
+          () => `${nameOf(host)} has been stopping ${holding.plan.group} for ${ageMs} ms`,
+        )
         const isStale = holding.state === 'reserved' && ageMs > limits.reservationMsMax + 1000
         verdict.check('L4', !isStale, () => `${nameOf(host)} still reserves ${holding.plan.group}`)
       }

@@ -10,6 +10,7 @@ import { type Checker, type Scene, nameOf } from './checker.ts'
 export function registerChecker({ world }: Scene): Checker {
   const { verdict } = world
   const expected = new Map<SimHost, Map<string, Register>>()
+  const prints = new Map<string, string>()
   return {
     booted(host) {
       expected.set(host, new Map(host.disk.peek()?.registers ?? []))
@@ -31,22 +32,34 @@ export function registerChecker({ world }: Scene): Checker {
       )
     },
     second() {
-      const seen = new Map<string, { host: SimHost; registers: Registers }>()
       for (const host of world.hosts) {
         const state = host.life?.machine.state
         if (state === undefined) continue
-        const { registers, registersDigest } = state
-        const other = seen.get(registersDigest)
-        if (other === undefined) seen.set(registersDigest, { host, registers })
-        else if (other.registers !== registers)
-          verdict.check(
-            'S11',
-            isSame(new Map(other.registers), registers),
-            () => `${nameOf(host)} and ${nameOf(other.host)} show one digest for different state`,
-          )
+        const print = printOf(state.registers)
+        const known = prints.get(state.registersDigest) ?? print
+        prints.set(state.registersDigest, known)
+        verdict.check(
+          'S11',
+          known === print,
+          () => `${nameOf(host)} shows a digest that once meant another state`,
+        )
       }
     },
   }
+}
+
+const printed = new WeakMap<Registers, string>()
+
+/** All of the registers as one text. */
+function printOf(registers: Registers): string {
+  const known = printed.get(registers)
+  if (known !== undefined) return known
+  const lines = [...registers].map(
+    ([key, register]) => `${key} ${rankOf(key, register)} ${register.value === undefined}`,
+  )
+  const print = lines.sort().join('\n')
+  printed.set(registers, print)
+  return print
 }
 
 function isAboutRegisters({ input, before, after }: StepSeen): boolean {

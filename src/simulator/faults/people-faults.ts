@@ -23,8 +23,19 @@ const machineRemoved: FaultKind = {
     if (site.world.hosts.length < 3) return null
     const host = someHost(site, (other) => other.isRunning && other.trusts(other.spec.id))
     if (host === undefined || !site.operators.remove(host)) return null
+    // At the same moment somebody who has not heard of it writes the machine's entry anew.
+    if (site.random.chance(0.5)) site.operators.touch(host)
     const undo = (): void => void site.operators.admit(host)
     return { about: host.spec.name, lastsMs: site.random.between(5000, 70_000), undo }
+  },
+}
+
+const rosterTouched: FaultKind = {
+  name: 'roster-touched',
+  weight: 1,
+  begin({ world, operators, random }) {
+    const host = random.pick(world.hosts)
+    return host !== undefined && operators.touch(host) ? momentary(host.spec.name) : null
   },
 }
 
@@ -81,6 +92,7 @@ const strangerSpeaks: FaultKind = {
 export const peopleFaults: readonly FaultKind[] = [
   machineDrained,
   machineRemoved,
+  rosterTouched,
   wishesChanged,
   strangerSpeaks,
 ]

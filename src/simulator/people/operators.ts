@@ -108,6 +108,25 @@ export class Operators {
     return true
   }
 
+  /** A machine's entry in the roster is written anew, with another address say, wherever it is known. */
+  touch(host: SimHost): boolean {
+    const desk = this.#random.pick(
+      this.#world.hosts.filter((other) => other.isRunning && other.trusts(host.spec.id)),
+    )
+    const machine = desk?.life?.machine
+    if (machine === undefined) return false
+    const prefix = `roster/${host.spec.id}/`
+    const keys = [...machine.state.registers].flatMap(([key, { value }]) =>
+      key.startsWith(prefix) && value !== undefined ? [key] : [],
+    )
+    this.#world.tell(desk?.spec.name ?? '', 'touches', host.spec.name)
+    machine.write(
+      keys.map((key) => ({ key, value: rosterEntry(host.spec) })),
+      () => undefined,
+    )
+    return true
+  }
+
   /** Machines that live and are in nobody's cluster but should be. */
   outsiders(): readonly SimHost[] {
     if (this.#world.hosts.length === 1) return []
