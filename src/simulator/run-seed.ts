@@ -7,6 +7,7 @@ import { Clients } from './people/clients.ts'
 import { Operators } from './people/operators.ts'
 import { type PlantedBug, withPlanted } from './plant.ts'
 import { type ScenarioOptions, scenarioOf } from './scenario.ts'
+import { StormError } from './schedule.ts'
 import type { Invariant, Violation } from './verdict.ts'
 import { World } from './world.ts'
 
@@ -56,9 +57,22 @@ function run(seed: number, options: RunOptions): SeedResult {
     chaos.heal()
     settle(world, operators)
   })
-  world.schedule.runUntil(scenario.endMs)
-  world.observers.ended()
+  try {
+    world.schedule.runUntil(scenario.endMs)
+    world.observers.ended()
+    world.verdict.check('A0', true, () => '')
+  } catch (error) {
+    const invariant = error instanceof StormError ? 'S15' : 'A0'
+    world.verdict.check(invariant, false, () => describe(error))
+  }
   return report(seed, { world, clients, chaos, figures })
+}
+
+/** Where in the program it happened, without the paths of this machine: a seed reads the same anywhere. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const frames = error.stack?.match(/[\w-]+\.ts:\d+/g) ?? []
+  return `${error.name}: ${error.message} at ${frames.slice(0, 4).join(', ')}`
 }
 
 function begin(world: World, operators: Operators): void {

@@ -6,10 +6,23 @@ interface Due {
   readonly run: () => void
 }
 
+/** Sixteen machines at work make a few thousand; more than this is a loop that feeds itself. */
+const perSecondMax = 40_000
+
+export class StormError extends Error {
+  override readonly name = 'StormError'
+  constructor(atMs: number) {
+    super(`more than ${perSecondMax} things happened within the second before ${atMs} ms`)
+  }
+}
+
 export class Schedule {
   #nowMs = 0
   #order = 0
   #happened = 0
+  #secondMs = 0
+  /** Things that have happened in this second. */
+  #inSecond = 0
   readonly #heap: Due[] = []
 
   get nowMs(): number {
@@ -47,11 +60,21 @@ export class Schedule {
       const next = this.#heap[0]
       if (next === undefined || next.atMs > endMs) break
       this.#removeFirst()
+      this.#watchForStorm(next.atMs)
       this.#nowMs = next.atMs
       this.#happened += 1
       next.run()
     }
     this.#nowMs = endMs
+  }
+
+  #watchForStorm(atMs: number): void {
+    if (atMs >= this.#secondMs + 1000) {
+      this.#secondMs = atMs
+      this.#inSecond = 0
+    }
+    this.#inSecond += 1
+    if (this.#inSecond > perSecondMax) throw new StormError(atMs)
   }
 
   #removeFirst(): void {

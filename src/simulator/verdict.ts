@@ -16,6 +16,7 @@ export const invariants = {
   S13: 'what is read as whole was written whole',
   S14: 'machines outside the roster change nothing',
   S15: 'journal, memory and messages stay bounded',
+  A0: 'no assertion of the program fails',
   L1: 'one coordinator within 10 s of the last fault',
   L2: 'every deployment that fits is ready within 15 s plus its load time',
   L3: 'every request ends',

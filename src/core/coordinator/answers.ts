@@ -4,8 +4,8 @@ import { machinesOf } from '../cluster/group-plan.ts'
 import type { GroupMessage } from '../cluster/messages.ts'
 import type { MachineState } from '../cluster/state.ts'
 import type { MachineId } from '../ids.ts'
-import { limits } from '../limits.ts'
 import { isReachable, stopReasons } from './orders.ts'
+import { endStart } from './starts.ts'
 
 type Answer<Kind extends GroupMessage['kind']> = {
   readonly from: MachineId
@@ -41,9 +41,7 @@ export function takeRefusal(
   if (start === undefined || state.term === null) return out
   if (start.plan.formation !== formation || start.committed !== null) return out
   const { deployment } = start.plan
-  out.events.push({ kind: 'start-ended', group })
-  const untilMs = nowMs + limits.refusedHoldOffMs
-  out.events.push({ kind: 'deployment-held-off', deployment, untilMs })
+  endStart(start, nowMs, out)
   out.effects.push({
     kind: 'note',
     level: 'warn',

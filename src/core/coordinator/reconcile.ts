@@ -18,6 +18,7 @@ import { hearEachOther, reachable } from '../membership/view.ts'
 import { readinessOf } from './backoff.ts'
 import { orderPrepare, orderStop, stopReasons } from './orders.ts'
 import { placeDeployment } from './placement.ts'
+import { endStart } from './starts.ts'
 import { planted } from '../planted.ts'
 
 /** Groups of removed deployments, and what is left of broken or abandoned ones, are taken down. */
@@ -76,7 +77,8 @@ export function reconcile(state: MachineState, step: Reconciliation): void {
   )
   for (const { plan } of isSure ? surplusOf(state, serving, wanted) : []) {
     orderStop(state, { plan, reason: stopReasons.surplus, drain: true, nowMs, out })
-    if (state.starts.has(plan.group)) out.events.push({ kind: 'start-ended', group: plan.group })
+    const start = state.starts.get(plan.group)
+    if (start !== undefined) endStart(start, nowMs, out)
   }
   const staying = serving.filter((group) => !isLeaving(state, group))
   const seen = new Set(staying.map((group) => group.group))

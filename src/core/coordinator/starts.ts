@@ -28,12 +28,20 @@ export function advanceStart(state: MachineState, step: StartStep): void {
   const trouble = troubleWith(state, { start, view, nowMs: moment.nowMs })
   if (trouble !== null) {
     orderStop(state, { plan, reason: trouble, drain: false, nowMs: moment.nowMs, out })
-    out.events.push({ kind: 'start-ended', group })
+    endStart(start, moment.nowMs, out)
   } else if (start.committed !== null) {
     if (view?.status === 'ready') out.events.push({ kind: 'start-ended', group })
     else repeatCommit(state, step, start.committed)
   } else if (start.prepared.size === machinesOf(plan).length) commit(state, step)
   else repeatPrepare(state, step)
+}
+
+/** Given up: the next start of the deployment waits until the records show what became of this one. */
+export function endStart({ plan }: Start, nowMs: number, out: Decision): void {
+  const { group, deployment } = plan
+  const untilMs = nowMs + limits.refusedHoldOffMs
+  out.events.push({ kind: 'start-ended', group })
+  out.events.push({ kind: 'deployment-held-off', deployment, untilMs })
 }
 
 /** Why the start cannot succeed any more, or null. */
