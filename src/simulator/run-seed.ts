@@ -46,6 +46,7 @@ function run(seed: number, options: RunOptions): SeedResult {
     messages: 0,
     terms: 0,
     termsMost: 0,
+    startsMost: 0,
     journalWrites: 0,
   }
   world.observers = together(allCheckers({ world, clients, operators }, figures))

@@ -5,9 +5,13 @@ import { type Checker, type Scene, nameOf } from './checker.ts'
 /** Messages other than beats that one machine may send another in ten seconds, storms of faults included. */
 const messagesPerPeerMax = 120
 const windowMs = 10_000
+/** Starts of one deployment within the longer window: more, and something goes round in circles. */
+const startsMax = 20
+const longWindowMs = 60_000
 const journalBytesMax = 200_000
-/** Terms that may begin anywhere in the cluster within the window. */
-const termsMax = 12
+/** Terms that may begin anywhere in the cluster within the longer window, and for each start of a daemon. */
+const termsMax = 10
+const termsPerBoot = 2
 
 export interface Figures {
   messagesPerPeerMost: number
@@ -16,14 +20,22 @@ export interface Figures {
   messages: number
   terms: number
   termsMost: number
+  startsMost: number
   journalWrites: number
 }
 
 export function boundChecker({ world }: Scene, figures: Figures): Checker {
   const { verdict } = world
   const sent = new Map<number, number>()
+  const started = new Map<string, number[]>()
   let seconds = 0
-  let termsBefore = 0
+  const begun: number[] = []
+  const boots: number[] = []
+  const isRecent = (atMs: number): boolean => atMs >= world.nowMs - longWindowMs
+  const keepRecent = (times: number[]): void => {
+    times.push(world.nowMs)
+    while (times[0] !== undefined && !isRecent(times[0])) times.shift()
+  }
   return {
     sent(from, to, message) {
       if ('attempt' in message || message.kind.startsWith('rank-')) return
@@ -31,6 +43,7 @@ export function boundChecker({ world }: Scene, figures: Figures): Checker {
       const pair = from.spec.index * 64 + to.spec.index
       sent.set(pair, (sent.get(pair) ?? 0) + 1)
     },
+    booted: () => keepRecent(boots),
     saved(host, text) {
       figures.journalWrites += 1
       figures.journalBytesMost = Math.max(figures.journalBytesMost, text.length)
@@ -40,8 +53,29 @@ export function boundChecker({ world }: Scene, figures: Figures): Checker {
         () => `the journal of ${nameOf(host)} has ${text.length} bytes`,
       )
     },
+    launched({ load }) {
+      if (load.stage.index !== 0) return
+      const groups = started.get(load.model.name) ?? []
+      started.set(load.model.name, groups)
+      keepRecent(groups)
+      figures.startsMost = Math.max(figures.startsMost, groups.length)
+      verdict.check(
+        'S15',
+        groups.length <= startsMax,
+        () => `${load.model.name} was started ${groups.length} times in ${longWindowMs / 1000} s`,
+      )
+    },
     stepped(_host, { before, after }) {
-      if (after.term !== null && after.term.epoch !== before.term?.epoch) figures.terms += 1
+      if (after.term === null || after.term.epoch === before.term?.epoch) return
+      figures.terms += 1
+      keepRecent(begun)
+      const allowed = termsMax + termsPerBoot * boots.filter(isRecent).length
+      figures.termsMost = Math.max(figures.termsMost, begun.length)
+      verdict.check(
+        'S15',
+        begun.length <= allowed,
+        () => `${begun.length} terms began within ${longWindowMs / 1000} s`,
+      )
     },
     second() {
       seconds += 1
@@ -57,14 +91,6 @@ export function boundChecker({ world }: Scene, figures: Figures): Checker {
         )
       }
       sent.clear()
-      const terms = figures.terms - termsBefore
-      termsBefore = figures.terms
-      figures.termsMost = Math.max(figures.termsMost, terms)
-      verdict.check(
-        'S15',
-        terms <= termsMax,
-        () => `${terms} terms began within ${windowMs / 1000} s`,
-      )
     },
   }
   function checkState(host: SimHost): void {

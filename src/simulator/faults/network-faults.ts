@@ -98,6 +98,20 @@ const pairCutOneWay: FaultKind = {
   },
 }
 
+/** Two machines cannot hear each other, and everybody else hears both. */
+const pairCut: FaultKind = {
+  name: 'pair-cut',
+  weight: 3,
+  begin({ world, random }) {
+    const { a, b } = random.pick(world.network.wires)?.spec ?? { a: 0, b: 0 }
+    if (a === b) return null
+    const directions = world.network.between(a, b).flatMap((wire) => wire.directions)
+    const change = random.chance(0.5) ? cut : clog
+    const lastsMs = random.between(3000, 120_000)
+    return impair(world, directions, { about: `m${a} and m${b}`, lastsMs, change })
+  },
+}
+
 const partition: FaultKind = {
   name: 'partition',
   weight: 3,
@@ -160,6 +174,7 @@ export const networkFaults: readonly FaultKind[] = [
   linkCut,
   linkCutOneWay,
   pairCutOneWay,
+  pairCut,
   partition,
   swizzleClog,
 ]
