@@ -44,6 +44,7 @@ export interface Scenario {
 export interface ScenarioOptions {
   readonly machines?: number
   readonly minutes?: number
+  readonly faults?: number
 }
 
 /** Long enough for a ghost to be forgotten and a request to be answered after the last fault. */
@@ -64,7 +65,7 @@ export function scenarioOf(seed: number, options: ScenarioOptions = {}): Scenari
     chaosFromMs,
     chaosUntilMs: endMs - quietMs,
     endMs,
-    faults: random.whole(10, 24),
+    faults: options.faults ?? random.whole(10, 24),
     serialises: random.chance(0.15),
   }
 }

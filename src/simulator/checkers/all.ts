@@ -1,5 +1,6 @@
 // Every checker of a run. S5–S8 are checked by the clients themselves, token by token.
-import { type Figures, boundChecker } from './bounds.ts'
+import type { Figures } from '../figures.ts'
+import { boundChecker } from './bounds.ts'
 import type { Checker, Scene } from './checker.ts'
 import { epochChecker } from './epochs.ts'
 import { fileChecker } from './files.ts'

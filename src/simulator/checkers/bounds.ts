@@ -1,4 +1,5 @@
 // S15: nothing grows without end: neither a machine's state, nor its journal, nor what it says.
+import type { Figures } from '../figures.ts'
 import type { SimHost } from '../host.ts'
 import { type Checker, type Scene, nameOf } from './checker.ts'
 
@@ -12,17 +13,6 @@ const journalBytesMax = 200_000
 /** Terms that may begin anywhere in the cluster within the longer window, and for each start of a daemon. */
 const termsMax = 10
 const termsPerBoot = 2
-
-export interface Figures {
-  messagesPerPeerMost: number
-  journalBytesMost: number
-  stateEntriesMost: number
-  messages: number
-  terms: number
-  termsMost: number
-  startsMost: number
-  journalWrites: number
-}
 
 export function boundChecker({ world }: Scene, figures: Figures): Checker {
   const { verdict } = world
