@@ -31,6 +31,8 @@ export const limits = {
 
   // -- group starts
   /** Orders are repeated this often until a record shows that they were obeyed: messages get lost. */
+  /** A machine that is copying a model is asked again after this long. */
+  fetchRepeatMs: 2000,
   orderRepeatMs: 1000,
   /** After a refused plan, time for the records to show why. */
   refusedHoldOffMs: 1000,

@@ -72,7 +72,18 @@ export class Serving {
 
   /** Makes the model wanted, on one machine and with everything default, unless it is already. */
   want(model: ModelRef, options: Partial<Deployment> = {}): Promise<Deployment> {
-    const deployment: Deployment = {
+    const deployment = this.deploymentOf(model, options)
+    const write = {
+      key: registerKeys.deployment(deployment.id),
+      value: deployment as unknown as JsonValue,
+    }
+    return new Promise((resolve) => {
+      this.#ports.machine.write([write], () => resolve(deployment))
+    })
+  }
+
+  deploymentOf(model: ModelRef, options: Partial<Deployment> = {}): Deployment {
+    return {
       id: deploymentIdFor(model.name),
       model,
       strategy: 'auto',
@@ -85,13 +96,6 @@ export class Serving {
       keepAliveMs: null,
       ...options,
     }
-    const write = {
-      key: registerKeys.deployment(deployment.id),
-      value: deployment as unknown as JsonValue,
-    }
-    return new Promise((resolve) => {
-      this.#ports.machine.write([write], () => resolve(deployment))
-    })
   }
 
   /** Answers a question with a model that lookUp() found, loading it first when nobody has asked for it before. */
