@@ -55,6 +55,7 @@ function work(
     const hand = (): void => {
       const seed = take()
       if (seed === null) void worker.terminate().then(() => resolve())
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
       else worker.postMessage(seed)
     }
     worker.on('message', (result: SeedResult) => {
