@@ -142,10 +142,7 @@ test(
     const home = await mkdtemp(join(tmpdir(), 'bushel-home-'))
     try {
       await mkdir(home, { recursive: true })
-      await writeFile(
-        join(home, 'config.toml'),
-        '[links.lo]\nkind = "thunderbolt"\ngbps = 80\n',
-      )
+      await writeFile(join(home, 'config.toml'), '[links.lo]\nkind = "thunderbolt"\ngbps = 80\n')
       const run = await cli(['doctor', '--all'], home)
       assert.match(run.stdout, /lo of .* 80000 Mb\/s/)
       await writeFile(join(home, 'config.toml'), '[links.lo]\nkind = "string and cans"\n')
