@@ -129,6 +129,11 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Project',
     load: () => import('./commands/test.ts'),
   },
+  simulate: {
+    summary: 'let simulated clusters live through faults, and check what Bushel promises',
+    section: 'Project',
+    load: () => import('./commands/simulate.ts'),
+  },
   setup: {
     summary: 'prepare everything (implied by the first command)',
     section: 'Project',

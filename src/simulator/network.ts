@@ -3,7 +3,7 @@
 import type { ClusterMessage, Heartbeat } from '../core/cluster/messages.ts'
 import type { MachineId } from '../core/ids.ts'
 import { limits } from '../core/limits.ts'
-import type { PeerNetwork, PeerNetworkEvents } from '../ports/peer-network.ts'
+import type { PeerNetwork } from '../ports/peer-network.ts'
 import type { GenerationMessage } from '../wire/generation-messages.ts'
 import type { SimHost } from './host.ts'
 import type { Life } from './life.ts'
@@ -211,7 +211,7 @@ export class SimNetwork {
       trace.tell(schedule.nowMs, to.spec.name, `< ${from.spec.name}`, about(message))
       to.receive(life, () => {
         noteHeard(wire, index, schedule.nowMs)
-        const deliver = life.events?.[door] as PeerNetworkEvents[typeof door] | undefined
+        const deliver = life.events?.[door]
         deliver?.(from.spec.id, carried as never)
       })
     })

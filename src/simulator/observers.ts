@@ -51,7 +51,7 @@ export function together(observers: readonly Partial<Observer>[]): Observer {
   const all: Partial<Record<keyof Observer, (...args: never[]) => void>> = {}
   for (const hook of hooks) {
     const interested = observers.flatMap((observer) => {
-      const method = observer[hook] as ((...args: never[]) => void) | undefined
+      const method: ((...args: never[]) => void) | undefined = observer[hook]
       return method === undefined ? [] : [method.bind(observer)]
     })
     all[hook] = (...args: never[]) => {

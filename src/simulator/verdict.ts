@@ -32,8 +32,8 @@ export interface Violation {
   readonly text: string
 }
 
-/** One run may break an invariant thousands of times; a few are enough to see why. */
-const violationsKept = 20
+/** One run may break an invariant thousands of times; a few are enough to see why, and hide no other. */
+const violationsKeptOfEach = 5
 
 export class Verdict {
   readonly checks = new Map<Invariant, number>()
@@ -52,6 +52,7 @@ export class Verdict {
     if (holds) return
     const violation = { invariant, atMs: this.#nowMs(), text: text() }
     this.#tell(violation)
-    if (this.violations.length < violationsKept) this.violations.push(violation)
+    const known = this.violations.filter((other) => other.invariant === invariant)
+    if (known.length < violationsKeptOfEach) this.violations.push(violation)
   }
 }

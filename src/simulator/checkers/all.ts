@@ -2,14 +2,16 @@
 import type { Figures } from '../figures.ts'
 import { boundChecker } from './bounds.ts'
 import type { Checker, Scene } from './checker.ts'
+import { coordinationChecker } from './coordination.ts'
 import { epochChecker } from './epochs.ts'
 import { fileChecker } from './files.ts'
 import { groupChecker } from './groups.ts'
-import { livenessChecker } from './liveness.ts'
 import { memoryChecker } from './memory.ts'
 import { orderChecker } from './order.ts'
 import { orphanChecker } from './orphans.ts'
+import { readinessChecker } from './readiness.ts'
 import { registerChecker } from './registers.ts'
+import { restChecker } from './rest.ts'
 import { stopChecker } from './stops.ts'
 import { strangerChecker } from './strangers.ts'
 
@@ -26,7 +28,9 @@ export function allCheckers(scene: Scene, figures: Figures): readonly Checker[] 
     fileChecker(scene),
     strangerChecker(scene),
     boundChecker(scene, figures),
-    livenessChecker(scene),
+    coordinationChecker(scene),
+    readinessChecker(scene),
+    restChecker(scene),
     {
       attempted: (_host, order) => clients.attempted(order),
       crashed: (host) => clients.gatewayLost(host),
