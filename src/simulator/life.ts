@@ -9,6 +9,7 @@ import { Serving } from '../runtime/serving.ts'
 import { wireTraffic } from '../runtime/traffic.ts'
 import type { JournalContent } from '../wire/journal-file.ts'
 import type { SimHost } from './host.ts'
+import { copierOf } from './copies.ts'
 import type { World } from './world.ts'
 
 export interface Life {
@@ -43,7 +44,7 @@ export function beginLife(world: World, host: SimHost): Life {
     launcher: world.farm.launcherOf(host, life),
     endpoints: world.farm.endpointsOf(host, life),
     filesOf: (digest) =>
-      host.spec.models.some((model) => model.digest === digest)
+      host.models.some((model) => model.digest === digest)
         ? { path: `/models/${digest}`, engine: 'scripted' }
         : null,
     post: (input) => life.machine.post(input),
@@ -56,6 +57,7 @@ export function beginLife(world: World, host: SimHost): Life {
     network,
     journal,
     ranks: life.ranks,
+    models: copierOf(world, host, life),
     notes,
     watch: (step) => {
       if (step.input.kind === 'heartbeat') world.observers.beatTaken(host, step)
@@ -106,7 +108,7 @@ function describeSelf(about: {
     platform: 'simulated',
     computesIn: spec.computesIn,
     memoryLendBytes: spec.memoryLendBytes,
-    models: spec.models,
+    models: host.models,
     accepts: { ok: true, reason: '' },
   }
 }

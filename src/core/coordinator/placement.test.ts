@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import type { WantedDeployment } from '../cluster/desired.ts'
 import type { ModelCut } from '../cluster/group-plan.ts'
 import type { MachineRecord } from '../cluster/record.ts'
