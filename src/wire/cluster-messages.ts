@@ -38,6 +38,8 @@ const modelRef = z.object({
     topK: z.number().optional(),
     repetitionPenalty: z.number().optional(),
   }),
+  embeds: z.boolean().optional(),
+  reasons: z.boolean().optional(),
 })
 
 const groupPlan = z.object({
