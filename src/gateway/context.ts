@@ -34,7 +34,7 @@ export type GatewayServing = Pick<
   | 'unload'
   | 'setAlias'
   | 'removeAlias'
-  | 'usedMs'
+  | 'idleMs'
 >
 
 export interface GatewayParts {

@@ -11,23 +11,40 @@ export interface DigestCache {
   set(key: string, digest: string): void
 }
 
-export async function folderDigest(
+export interface FileDigest {
+  readonly name: string
+  readonly size: number
+  readonly sha256: string
+}
+
+export async function fileDigests(
   folder: string,
   {
     files,
     cache,
     progress,
   }: { files: readonly string[]; cache: DigestCache; progress?: (doneBytes: number) => void },
-): Promise<ModelDigest> {
-  const whole = createHash('sha256')
+): Promise<readonly FileDigest[]> {
+  const found: FileDigest[] = []
   let doneBytes = 0
   for (const name of [...files].sort()) {
     const path = await realpath(join(folder, name))
     const { size } = await stat(path)
-    whole.update(`${name}\0${size}\0${await fileDigest(path, { cache, size })}\n`)
+    found.push({ name, size, sha256: await fileDigest(path, { cache, size }) })
     doneBytes += size
     progress?.(doneBytes)
   }
+  return found
+}
+
+/** One digest over all files of a model: equal exactly when every byte is. */
+export async function folderDigest(
+  folder: string,
+  options: Parameters<typeof fileDigests>[1],
+): Promise<ModelDigest> {
+  const whole = createHash('sha256')
+  for (const { name, size, sha256 } of await fileDigests(folder, options))
+    whole.update(`${name}\0${size}\0${sha256}\n`)
   return modelDigest(whole.digest('hex'))
 }
 

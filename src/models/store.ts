@@ -1,11 +1,17 @@
 // The models this machine has: the starter, folders people named, imports, and the hub cache.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
-import { readdir, realpath, stat } from 'node:fs/promises'
-import { basename, join, resolve } from 'node:path'
+import { readdir, realpath, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve, sep } from 'node:path'
 import type { ModelRef } from '../core/cluster/group-plan.ts'
 import type { ModelDigest } from '../core/ids.ts'
 import { writeFileAtomically } from '../files/atomic-file.ts'
-import { type DigestCache, folderDigest, loadDigestCache } from './digest.ts'
+import {
+  type DigestCache,
+  type FileDigest,
+  fileDigests,
+  folderDigest,
+  loadDigestCache,
+} from './digest.ts'
 import { type Env, cachedModels } from './hub-cache.ts'
 import { inspectFolder } from './inspect-folder.ts'
 import { readScript } from './scripted-model.ts'
@@ -82,6 +88,27 @@ export class ModelStore {
     return ending.length === 1 ? (ending[0] ?? null) : null
   }
 
+  /** Where a copy of a model from another machine belongs. */
+  copyFolder(ref: ModelRef): string {
+    mkdirSync(this.#importsDir, { recursive: true })
+    return join(this.#importsDir, `${ref.name.replaceAll('/', '--')}-${ref.digest.slice(0, 12)}`)
+  }
+
+  /** The files of a model with their hashes, for machines that want a copy. */
+  async manifest(
+    digest: ModelDigest,
+  ): Promise<{ folder: string; files: readonly FileDigest[] } | null> {
+    const model = this.byDigest(digest)
+    if (model === null) return null
+    const folder = model.engine === 'scripted' ? dirname(model.path) : model.path
+    const names =
+      model.engine === 'scripted' ? ['script.json'] : (await inspectFolder(folder)).files
+    return {
+      folder,
+      files: await fileDigests(folder, { files: names, cache: await this.#digests }),
+    }
+  }
+
   /** What a person typed: a folder, a .gguf file, or a name. */
   async resolve(spec: string): Promise<StoredModel> {
     if (spec.endsWith('.gguf')) return this.#import(resolve(spec))
@@ -95,6 +122,23 @@ export class ModelStore {
     throw new ModelNotFoundError(
       `There is no model "${spec}" on this machine (it has ${names.join(', ') || 'none'}); fetch one with "bushel pull ORG/NAME"`,
     )
+  }
+
+  /** Takes a model's files from the disk, or forgets a folder that is somebody else's; a sentence says why not. */
+  async remove(model: StoredModel): Promise<string | null> {
+    if (model.origin === 'starter')
+      return `${model.ref.name} came with Bushel and is needed for its self-tests; it stays`
+    if (model.origin === 'folder') {
+      const folders = this.#namedFolders().filter((folder) => folder !== model.path)
+      await writeFileAtomically(this.#foldersFile, `${JSON.stringify(folders, null, 1)}\n`)
+    } else {
+      const folder = model.engine === 'scripted' ? dirname(model.path) : model.path
+      // Of the hub's cache the whole repository goes: its snapshots are links into its blobs.
+      const [repo = folder] = folder.split(`${sep}snapshots${sep}`)
+      await rm(model.origin === 'hub' ? repo : folder, { recursive: true, force: true })
+    }
+    this.#known.delete(model.ref.digest)
+    return null
   }
 
   async #adopt(folder: string): Promise<StoredModel> {
@@ -135,7 +179,8 @@ export class ModelStore {
       candidates.push({ folder: join(this.#options.starterDir, name), origin: 'starter', name })
     }
     for (const entry of await listFolders(this.#importsDir)) {
-      const name = entry.replace(/-[0-9a-f]{12}$/, '')
+      if (entry.endsWith('.partial')) continue
+      const name = entry.replace(/-[0-9a-f]{12}$/, '').replaceAll('--', '/')
       candidates.push({ folder: join(this.#importsDir, entry), origin: 'imported', name })
     }
     for (const folder of this.#namedFolders()) {

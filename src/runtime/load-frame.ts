@@ -39,9 +39,10 @@ export function loadFrameFor(start: {
       strategy: stage.worldStrategy,
       shares: stage.ranks.map((other) => other.share),
       env: {},
+      files: {},
     },
-    listen: start.endpoints[rank] ?? null,
-    next: [],
+    rank,
+    links: { listen: start.endpoints[rank] ?? null, next: null, followers: [], back: null },
     secret: start.secret,
     limits: {
       contextTokensMax: plan.contextTokens,

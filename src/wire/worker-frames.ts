@@ -26,6 +26,17 @@ export const worldSchema = z.object({
   shares: z.array(z.number().positive()),
   /** Environment that MLX's backend reads at init (MLX_RANK, MLX_HOSTFILE, …). */
   env: z.record(z.string(), z.string()),
+  /** Files that the backend wants to be pointed to by a variable: its name, and what is in the file. */
+  files: z.record(z.string(), z.string()),
+})
+
+/** The sockets between ranks: each listens once; leaders of stages dial the next stage and their followers. */
+export const linksSchema = z.object({
+  listen: endpoint.nullable(),
+  next: endpoint.nullable(),
+  followers: z.array(endpoint),
+  /** From the last stage's leader to the head: token ids go back this way. */
+  back: endpoint.nullable(),
 })
 
 export const loadFrame = z.object({
@@ -38,9 +49,9 @@ export const loadFrame = z.object({
   dtype: z.enum(['auto', 'float32', 'bfloat16', 'float16']),
   stage: stageSchema,
   world: worldSchema,
-  /** Where this rank listens for the stage before it and finds the stage after it. */
-  listen: endpoint.nullable(),
-  next: z.array(endpoint),
+  /** Its number through all stages of the group, the head being 0. */
+  rank: count,
+  links: linksSchema,
   secret: z.string(),
   limits: z.object({
     contextTokensMax: count,
@@ -116,7 +127,7 @@ export const submitFrame = z.object({
   purpose: z.enum(['answer', 'count', 'embed']).optional(),
   prompt: promptSchema,
   sampling: samplingSchema,
-  /** Null: as many as the context still holds. */
+  /** Of the whole answer, replayed ids included. Null: as many as the context still holds. */
   tokensMax: z.number().int().min(1).nullable(),
   stop: z.array(z.string().min(1)),
   ignoreEos: z.boolean(),
@@ -234,7 +245,7 @@ export const finishedFrame = z.object({
 
 export const failedFrame = z.object({
   kind: z.literal('failed'),
-  /** Null: the rank itself failed and is about to exit. */
+  /** Null: the rank itself failed and is about to exit. Empty: a line that named no attempt was refused. */
   attempt: z.string().nullable(),
   code: z.string(),
   message: z.string(),

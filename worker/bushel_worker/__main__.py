@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import traceback
+from pathlib import Path
 from typing import Any
 
 # Nothing that runs in this process may look for the network, and nothing asks questions on a terminal.
@@ -18,8 +19,9 @@ os.environ.update(
     TOKENIZERS_PARALLELISM="false",
 )
 
-from .frames import FrameError, FrameWriter, Load, load_of, parse_line  # noqa: E402
-from .intake import Intake, log, read_lines, refuse_line  # noqa: E402
+from .checks import FrameError  # noqa: E402
+from .frames import FrameWriter, Load, load_of, parse_line  # noqa: E402
+from .intake import Intake, log, read_lines  # noqa: E402
 from .service import Service  # noqa: E402
 
 
@@ -90,11 +92,15 @@ def build(load: Load, progress: Any) -> Service:
 
         return build_scripted(load, progress)
     progress("load", 0, 1)
-    from .folder import ModelRefused
-    from .loading import build_service
+    from .folder import ModelRefused, check_folder
 
     try:
-        return build_service(load, progress)
+        if load.stage_count > 1 or load.world_size > 1:
+            raise ModelRefused("this worker serves whole models only; it cannot be one stage or rank of several")
+        config = check_folder(Path(load.model_path))
+        from .loading import build_service  # takes seconds: only when there is something to load
+
+        return build_service(load, config, progress)
     except ModelRefused as refused:
         raise CannotStart(f'Cannot load "{load.model_name}": {refused}') from None
 
@@ -104,7 +110,7 @@ def try_canary(service: Service) -> None:
     from .canary import one_token
 
     if not one_token(service):
-        raise CannotStart("the model was loaded but did not give a single token")
+        raise CannotStart("the model was loaded but gave no token with a probability; its weights may be damaged")
 
 
 def ready_frame(service: Service, load_ms: float, canary_ms: float) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from .frames import Sampling
+from .loop import LOGPROB_MIN
 from .rows import Row
 from .service import Service
 from .text import Writer
@@ -20,7 +21,10 @@ def one_token(service: Service) -> bool:
         tokens_max=1,
         sampling=Sampling(),
         writer=Writer(service.language.text_plan(prompt, service.canary, [])),
+        logprobs=0,
     )
     loop.orders.put(("submit", row))
     loop.work()
-    return any(frame["kind"] == "step" and frame["rows"] for frame in frames)
+    drawn = [row for frame in frames if frame["kind"] == "step" for row in frame["rows"]]
+    # Broken weights give tokens too, but no probabilities.
+    return any(row["logprob"]["logprob"] > LOGPROB_MIN for row in drawn)

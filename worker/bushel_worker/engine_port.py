@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from .rows import Draw, Row
+from .rows import Chunk, Draw, Row
 
 
 class Engine(Protocol):
     """What the loop drives. Rows are told apart by identity, micro-batches by number."""
 
-    def prefill(self, row: Row, start: int, end: int, slices: int) -> Iterator[None]:
-        """Puts tokens start..end of a row into its own caches; yields after each of about `slices` parts."""
+    def prefill(self, chunks: list[Chunk], slices: int) -> Iterator[None]:
+        """Puts tokens of rows into their caches; yields after each of about `slices` parts of the work.
+        Several chunks at once are the whole prompts of rows that have no caches yet."""
 
     def step(self, batch: int, joining: list[Row], leaving: list[Row], forward: bool) -> None:
         """Begins a step: rows leave, a token is drawn for the others, prefilled rows join, all go on."""

@@ -74,9 +74,9 @@ def _check_config(config: dict[str, Any]) -> None:
     if not isinstance(kind, str) or not re.fullmatch(r"[A-Za-z0-9_\-]{1,64}", kind):
         raise ModelRefused("its config names no usable model_type")
     for key, value in _settings(config):
-        if key in _SIZE_MAX and isinstance(value, (int, float)) and not isinstance(value, bool):
-            if not 0 <= value <= _SIZE_MAX[key]:
-                raise ModelRefused(f'its config says "{key}": {value}, which no model has')
+        sized = key in _SIZE_MAX and isinstance(value, (int, float)) and not isinstance(value, bool)
+        if sized and not 0 <= value <= _SIZE_MAX[key]:
+            raise ModelRefused(f'its config says "{key}": {value}, which no model has')
 
 
 def _settings(config: dict[str, Any], depth: int = 0) -> list[tuple[str, Any]]:
@@ -94,7 +94,9 @@ def _check_index(index: dict[str, Any], present: set[str]) -> None:
     for name in set(map(str, places.values())):
         if name not in present:
             known = "/" not in name and "\\" not in name and name not in ("", ".", "..")
-            raise ModelRefused(f'the index names "{name[:80]}", which is {"missing" if known else "outside the folder"}')
+            raise ModelRefused(
+                f'the index names "{name[:80]}", which is {"missing" if known else "outside the folder"}'
+            )
 
 
 def _check_safetensors(path: Path) -> None:

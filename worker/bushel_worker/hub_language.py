@@ -18,13 +18,11 @@ class MarkerSegmenter:
 
     def __init__(self, machine: TextStateMachine, initial: str) -> None:
         self._state = machine.make_state(initial)
-
-    @property
-    def state(self) -> str | None:
-        return self._state[0]
+        self.state: str | None = initial
 
     def push(self, text: str) -> list[tuple[str | None, str]]:
         self._state, segments = TextStateMachine.split(self._state, text)
+        self.state = self._state[0]
         return segments
 
     def flush(self) -> str:
@@ -100,7 +98,9 @@ class _Voice:
     def __init__(self, machine: Any, table: list[bytes] | None, special: dict[int, str]) -> None:
         self.machine = machine[0] if machine else None
         markers = machine[1] if machine else []
-        self.silent = frozenset(n for n, text in special.items() if not any(text and text in marker for marker in markers))
+        self.silent = frozenset(
+            n for n, text in special.items() if not any(text and text in marker for marker in markers)
+        )
         self.table = None
         if table is not None:
             self.table = list(table)
@@ -121,7 +121,9 @@ def _machine(tokenizer: Any, tools: bool) -> tuple[TextStateMachine, list[str]] 
         response_transitions=tokenizer.response_transitions,
         structural_markers=tokenizer.structural_markers,
     )
-    markers = [text for edges in view.response_transitions.values() for text, _ in edges] + list(view.structural_markers)
+    markers = [text for edges in view.response_transitions.values() for text, _ in edges] + list(
+        view.structural_markers
+    )
     if view.has_thinking:
         markers += [view.think_start, view.think_end]
     if view.has_tool_calling:

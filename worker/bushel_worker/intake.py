@@ -6,7 +6,8 @@ import queue
 import sys
 import threading
 
-from .frames import LINE_BYTES_MAX, FrameError, FrameWriter, Submit, attempt_of, parse_line, submit_of
+from .checks import FrameError
+from .frames import LINE_BYTES_MAX, FrameWriter, Submit, attempt_of, parse_line, submit_of
 from .language import PromptRefused
 from .loop import Loop
 from .rows import Row
@@ -30,17 +31,19 @@ def read_lines(descriptor: int) -> "queue.SimpleQueue[bytes]":
     def read() -> None:
         pending: list[bytes] = []
         size = 0
-        while chunk := os.read(descriptor, 1 << 16):
-            *whole, rest = chunk.split(b"\n")
-            for part in whole:
-                lines.put(b"".join([*pending, part]))
-                pending, size = [], 0
-            size += len(rest)
-            if size <= LINE_BYTES_MAX:
-                pending.append(rest)
-            else:
-                pending = [b"too long"]  # becomes a refused line
-        os._exit(0)
+        try:
+            while chunk := os.read(descriptor, 1 << 16):
+                *whole, rest = chunk.split(b"\n")
+                for part in whole:
+                    lines.put(b"".join([*pending, part]))
+                    pending, size = [], 0
+                size += len(rest)
+                if size <= LINE_BYTES_MAX:
+                    pending.append(rest)
+                else:
+                    pending = [b"too long"]  # becomes a refused line
+        finally:
+            os._exit(0)
 
     threading.Thread(target=read, name="pipe", daemon=True).start()
     return lines
@@ -50,8 +53,7 @@ class Intake:
     def __init__(self, service: Service, loop: Loop, out: FrameWriter) -> None:
         self._service, self._loop, self._out = service, loop, out
         self._arrivals = 0
-        # Nothing longer than this can be answered, whatever else is going on.
-        self._tokens_max = min(service.context_tokens, service.memory.tokens_max())
+        self._fitting = service.memory.tokens_max()  # prompt and answer together, with nobody else there
 
     def run(self, lines: "queue.SimpleQueue[bytes]") -> None:
         while True:
@@ -67,7 +69,11 @@ class Intake:
             return
         kind = frame["kind"]
         if kind == "submit":
-            self._submit(submit_of(frame))
+            try:
+                self._submit(submit_of(frame))
+            except Exception as error:  # whatever one request does to us, the others go on
+                log(f"a request was refused: {type(error).__name__}")
+                self._fail(frame["attempt"], "internal", f"the request cannot be prepared ({type(error).__name__})")
         elif kind == "cancel":
             self._loop.orders.put(("cancel", frame["attempt"]))
         elif kind == "close":
@@ -86,7 +92,9 @@ class Intake:
         if state == "known":  # answering would end the attempt that is running under this name
             log("an attempt was submitted twice; the second was ignored")
         elif state == "full":
-            message = f"{limits.rows_max} requests are being answered and {limits.waiting_max} are waiting; try again later"
+            message = (
+                f"{limits.rows_max} requests are being answered and {limits.waiting_max} are waiting; try again later"
+            )
             self._fail(submit.attempt, "overloaded", message)
         else:
             tokens = len(row.prompt)
@@ -125,7 +133,7 @@ class Intake:
     def _allowance(self, prompt: int, wanted: int | None) -> int:
         """How many tokens may be written: as many as asked for, but not beyond the model's context. Memory is
         another matter: a request that names more than fits is refused; one that names nothing gets what fits."""
-        context, fitting = self._service.context_tokens, self._service.memory.tokens_max()
+        context, fitting = self._service.context_tokens, self._fitting
         if prompt >= context:
             message = f"the prompt has {prompt} tokens, but this model's context holds {context}, answer included"
             raise Refused("prompt-too-long", message)

@@ -9,36 +9,33 @@ from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
-from mlx.utils import tree_flatten, tree_map_with_path
+from mlx.utils import tree_map_with_path
 from mlx_lm.utils import dequantize_model, load_model, load_tokenizer
 
 from . import VERSION
 from .engine import MlxEngine
-from .folder import ModelRefused, check_folder
+from .folder import ModelRefused
 from .frames import Load
 from .hub_language import HubLanguage
 from .memory import CacheCost, MemoryPlan
-from .selftest import rows_agree
+from .selftest import prompts_agree, rows_agree
 from .service import Service
 from .stage import CannotCut, Stage
 
 Progress = Callable[[str, float, float], None]
 
 WORKING_BYTES_MIN, WORKING_BYTES_MAX = 64 << 20, 1 << 30
-PROBE_TOKENS = 32
+PROBE_TOKENS = 64
 CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length", "n_ctx")
 CONTEXT_DEFAULT = 4096
 _DTYPES = {"float32": mx.float32, "bfloat16": mx.bfloat16, "float16": mx.float16}
 
 
-def build_service(load: Load, progress: Progress) -> Service:
-    """Raises ModelRefused with the reason."""
-    if load.stage_count > 1 or load.world_size > 1:
-        raise ModelRefused("this worker serves whole models only; it cannot be one stage or rank of several")
+def build_service(load: Load, config: dict[str, Any], progress: Progress) -> Service:
+    """Of a folder that `check_folder` has passed, with its config. Raises ModelRefused with the reason."""
     folder = Path(load.model_path)
-    config = check_folder(folder)
     on_cpu = mx.default_device() == mx.cpu
-    model, tokenizer = _open(folder, config)
+    model, tokenizer = _open(folder)
     _set_dtype(model, load.dtype, on_cpu)
     try:
         stage = Stage(model)
@@ -52,6 +49,7 @@ def build_service(load: Load, progress: Progress) -> Service:
     caches, tokens_per_second = _probe(stage, vocabulary)
     heads = _setting(config, "num_key_value_heads") or _setting(config, "num_attention_heads") or 2
     merging = all(hasattr(cache, "merge") for cache in caches) and rows_agree(stage, vocabulary, int(heads))
+    together = merging and prompts_agree(stage, vocabulary)
     progress("self-test", 1, 1)
 
     memory = _memory_plan(config, caches, weights_bytes, limit, on_cpu)
@@ -63,12 +61,13 @@ def build_service(load: Load, progress: Progress) -> Service:
         limits=load.limits,
         context_tokens=_context_tokens(config, load.limits.context_tokens_max),
         merging=merging,
+        reading_together=together,
         tokens_per_second=tokens_per_second,
         device=_device(on_cpu),
         versions={
             "bushel": VERSION,
             "python": platform.python_version(),
-            "mlx": mx.__version__,
+            "mlx": version("mlx"),
             "mlx-lm": version("mlx-lm"),
             "transformers": version("transformers"),
         },
@@ -76,17 +75,11 @@ def build_service(load: Load, progress: Progress) -> Service:
     )
 
 
-def _open(folder: Path, config: dict[str, Any]) -> tuple[nn.Module, Any]:
+def _open(folder: Path) -> tuple[nn.Module, Any]:
     """The model, nothing of it read yet, and its tokenizer. Code from the folder is never run."""
     try:
-        model, _ = load_model(folder, lazy=True, strict=True, trust_remote_code=False)
-        ends = config.get("eos_token_id")
-        generation = folder / "generation_config.json"
-        if generation.exists():
-            import json
-
-            ends = json.loads(generation.read_text()).get("eos_token_id", ends)
-        tokenizer = load_tokenizer(folder, {"trust_remote_code": False}, eos_token_ids=ends)
+        model, config = load_model(folder, lazy=True, strict=True, trust_remote_code=False)
+        tokenizer = load_tokenizer(folder, {"trust_remote_code": False}, eos_token_ids=config.get("eos_token_id"))
     except Exception as error:  # mlx-lm, transformers and tokenizers raise all kinds here
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelRefused(f"mlx-lm cannot open it: {lines[0][:300]}") from None
@@ -116,7 +109,7 @@ def _read_weights(stage: Stage, limit: int, progress: Progress) -> int:
     mx.set_cache_limit(_working_bytes(limit) // 2)
     recommended = mx.device_info().get("max_recommended_working_set_size")
     if recommended:
-        mx.set_wired_limit(min(recommended, limit))
+        mx.set_wired_limit(min(int(recommended), limit))
     done = 0
     for group in groups:
         progress("load", done, total)
@@ -134,20 +127,18 @@ def _vocabulary(model: nn.Module, stage: Stage) -> int:
 
 def _probe(stage: Stage, vocabulary: int) -> tuple[list[Any], float]:
     """One row's caches after a short prompt, and how fast it was read (the second time: the first warms up)."""
-    seconds = 0.0
     caches: list[Any] = []
-    for _ in range(2):
+    seconds = 0.0
+    for count in (4, PROBE_TOKENS):
         caches = stage.new_caches()
         began = time.perf_counter()
-        stage(mx.array([[index % vocabulary for index in range(PROBE_TOKENS)]]), caches)
+        stage(mx.array([[index % vocabulary for index in range(count)]]), caches)
         mx.eval([cache.state for cache in caches])
         seconds = time.perf_counter() - began
     return caches, PROBE_TOKENS / seconds
 
 
-def _memory_plan(
-    config: dict[str, Any], caches: list[Any], weights_bytes: int, limit: int, on_cpu: bool
-) -> MemoryPlan:
+def _memory_plan(config: dict[str, Any], caches: list[Any], weights_bytes: int, limit: int, on_cpu: bool) -> MemoryPlan:
     working = _working_bytes(limit)
     heads = int(_setting(config, "num_attention_heads") or 32)
     plan = MemoryPlan(

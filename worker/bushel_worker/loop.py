@@ -2,6 +2,7 @@
 the only thread that touches the engine, and the only one that says how the engine is doing: when it
 hangs, it falls silent, and that is how its agent notices."""
 
+import math
 import queue
 import sys
 import threading
@@ -13,7 +14,7 @@ from .engine_port import Engine
 from .language import Language
 from .memory import MemoryPlan
 from .pace import Pace
-from .rows import Draw, Row
+from .rows import Chunk, Draw, Row
 from .scheduler import Batch, Prefill, Scheduler
 
 PULSE_SECONDS = 0.2
@@ -56,6 +57,7 @@ class Loop:
         self._steps = 0
         self._told_at = self._stats_at = time.monotonic()
         self._decoded = 0  # tokens since the last stats
+        self._first_waits = False  # rows have joined an engine where nobody wrote, and have drawn nothing yet
         self._left = False  # whether rows have left since micro-batches were last compared
 
     def run(self) -> None:
@@ -105,32 +107,40 @@ class Loop:
     # --- prompts
 
     def _read_prompts(self) -> None:
+        """Reads prompts for a turn: short ones as long as the pace allows, of a long one a single chunk."""
+        if self._first_waits:  # whoever comes to an idle engine gets a first token before the next prompt is read
+            self._first_waits = False
+            return
+        decoding = self._decoding()
         while (prefill := self._scheduler.next_prefill()) is not None:
-            decoding = any(batch.rows for batch in self._scheduler.batches)
-            count = self._pace.chunk_tokens(decoding)
-            if not self._pace.may_read(decoding, prefill.left <= count):
+            count = self._pace.chunk_tokens(prefill.left, decoding)
+            count = min(count, self._memory.chunk_tokens_max(prefill.done))
+            if count == 0:
                 return
-            self._read_chunk(prefill, count, decoding)
-            if not decoding or not self.orders.empty():
+            whole = prefill.left <= count
+            self._read_chunks(self._scheduler.beside(prefill, count), count, decoding)
+            self._scheduler.take_turn()
+            if not (whole and decoding) or not self.orders.empty():
                 return
+            self._scheduler.admit()
 
-    def _read_chunk(self, prefill: Prefill, count: int, decoding: bool) -> None:
-        row, start = prefill.row, prefill.done
-        count = min(count, prefill.left, self._memory.chunk_tokens_max(start))
-        if count > 0:
+    def _read_chunks(self, prefills: list[Prefill], count_max: int, decoding: bool) -> None:
+        chunks = [Chunk(p.row, p.done, p.done + min(count_max, p.left)) for p in prefills if p.left > 0]
+        tokens = sum(chunk.end - chunk.start for chunk in chunks)
+        if tokens > 0:
             began = time.monotonic()
-            expected = count / self._pace.tokens_per_second
-            for _ in self._engine.prefill(row, start, start + count, slices=1 + int(expected / PULSE_SECONDS)):
+            slices = 1 + int(tokens / self._pace.tokens_per_second / PULSE_SECONDS)
+            for _ in self._engine.prefill(chunks, slices):
                 self._steps += 1
                 self._pulse()
-            self._pace.read(count, time.monotonic() - began, decoding)
-            prefill.done += count
-        total = row.prefill_target
-        self._tell(
-            {"kind": "progress", "phase": "prefill", "attempt": row.attempt, "done": prefill.done, "total": total}
-        )
-        if prefill.left <= 0:
-            self._scheduler.prefilled(prefill)
+            self._pace.read(tokens, time.monotonic() - began, decoding)
+        for prefill in prefills:
+            row, total = prefill.row, prefill.row.prefill_target
+            prefill.done = min(prefill.done + count_max, total)
+            done = prefill.done
+            self._tell({"kind": "progress", "phase": "prefill", "attempt": row.attempt, "done": done, "total": total})
+            if prefill.left <= 0:
+                self._scheduler.prefilled(prefill)
 
     # --- memory
 
@@ -151,6 +161,7 @@ class Loop:
     # --- answers
 
     def _write_answers(self) -> None:
+        self._first_waits = bool(self._scheduler.batches) and not self._decoding()
         for batch in list(self._scheduler.batches):
             began = time.monotonic()
             joining, leaving = batch.joining, batch.leaving
@@ -172,6 +183,9 @@ class Loop:
             else:
                 self._engine.merge(pair[0].number, pair[1].number)
                 self._scheduler.merged(*pair)
+
+    def _decoding(self) -> bool:
+        return any(batch.rows for batch in self._scheduler.batches)
 
     def _deliver(self, batch: Batch, draws: list[Draw]) -> None:
         shown, finished = [], []
@@ -209,13 +223,11 @@ class Loop:
 
     def _log_probability(self, draw: Draw) -> dict[str, Any]:
         text, raw = self._language.label(draw.token)
-        told: dict[str, Any] = {"text": text, "logprob": max(draw.logprob or 0.0, LOGPROB_MIN), "top": []}
+        told: dict[str, Any] = {"text": text, "logprob": _finite(draw.logprob), "top": []}
         if raw is not None:
             told["bytes"] = raw
         for token, logprob in draw.top or ():
-            told["top"].append(
-                {"token": token, "text": self._language.label(token)[0], "logprob": max(logprob, LOGPROB_MIN)}
-            )
+            told["top"].append({"token": token, "text": self._language.label(token)[0], "logprob": _finite(logprob)})
         return told
 
     # --- what the agent hears
@@ -273,3 +285,7 @@ class Loop:
             }
         )
         self._stats_at, self._decoded = now, 0
+
+
+def _finite(logprob: float | None) -> float:
+    return max(logprob, LOGPROB_MIN) if logprob is not None and math.isfinite(logprob) else LOGPROB_MIN

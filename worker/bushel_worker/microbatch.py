@@ -66,6 +66,7 @@ class MicroBatch:
 
     def absorb(self, other: "MicroBatch") -> None:
         """Takes over the rows of another micro-batch, between two steps."""
+        assert self.logits is not None and other.logits is not None
         mine, theirs = self._merged(), other._merged()
         for cache, joined in zip(mine, theirs):
             cache.extend(joined)

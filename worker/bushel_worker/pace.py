@@ -5,30 +5,30 @@ SPEED_MEMORY = 0.5  # of the last measurement in the running estimate
 
 
 class Pace:
-    """Reading is paid for with time for the answers: after a chunk of a long prompt, answers get as much
-    time as it took. Prompts that fit into one chunk may run up a debt of one full chunk first, so that
-    several people who ask at once are soon all in one micro-batch."""
+    """Reading is paid for with time for the answers: what a chunk took is a debt, and time spent writing
+    pays it back. Reading stops while the debt is a full chunk's worth. So prompts that arrive together are
+    soon all in one micro-batch, and in the long run answers get half of the time."""
 
     def __init__(self, chunk_ms_max: int, tokens_per_second: float) -> None:
         self._chunk_ms_max = chunk_ms_max
         self.tokens_per_second = max(tokens_per_second, 1.0)
         self._debt_seconds = 0.0
 
-    def chunk_tokens(self, decoding: bool) -> int:
-        """How much of a prompt to read at once. Half of the limit: the estimate may be off."""
-        limit_ms = self._chunk_ms_max / 2
-        milliseconds = min(DECODING_CHUNK_MS, limit_ms) if decoding else limit_ms
-        return max(1, int(self.tokens_per_second * milliseconds / 1000))
-
-    def may_read(self, decoding: bool, fits_one_chunk: bool) -> bool:
+    def chunk_tokens(self, left: int, decoding: bool) -> int:
+        """How much to read next of a prompt with so much left; 0: not now, answers have their turn. A chunk
+        is planned at 0.6 of the limit, because the estimate may be off."""
+        whole = max(1, int(self.tokens_per_second * self._chunk_ms_max * 0.6 / 1000))
         if not decoding:
-            return True
-        return self._debt_seconds < self._chunk_ms_max / 1000 if fits_one_chunk else self._debt_seconds <= 0
+            return whole
+        if self._debt_seconds >= self._chunk_ms_max / 1000:
+            return 0
+        small = max(1, int(self.tokens_per_second * min(DECODING_CHUNK_MS, self._chunk_ms_max) / 1000))
+        return whole if left <= whole else small
 
     def read(self, tokens: int, seconds: float, decoding: bool) -> None:
         speed = tokens / max(seconds, 1e-6)
         # A short rest of a prompt says little about speed: its fixed cost dominates.
-        if tokens * 4 >= self.chunk_tokens(decoding) or speed > self.tokens_per_second:
+        if seconds * 8 >= self._chunk_ms_max / 1000 or speed > self.tokens_per_second:
             self.tokens_per_second += (speed - self.tokens_per_second) * SPEED_MEMORY
         if decoding:
             self._debt_seconds += seconds

@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from transformers.utils import chat_template_utils
@@ -21,11 +21,11 @@ class _TemplateClock:
         self.now_ms = 0.0
 
     def now(self) -> datetime:
-        return datetime.fromtimestamp(self.now_ms / 1000, timezone.utc)
+        return datetime.fromtimestamp(self.now_ms / 1000, UTC)
 
 
 _clock = _TemplateClock()
-chat_template_utils.datetime = _clock
+setattr(chat_template_utils, "datetime", _clock)  # noqa: B010
 
 
 def encode_prompt(tokenizer: Any, prompt: dict[str, Any], vocabulary: int) -> list[int]:

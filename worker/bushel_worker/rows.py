@@ -42,6 +42,14 @@ class Row:
         return self.prompt[start:split] + self.ids[max(0, start - split) : end - split]
 
 
+class Chunk(NamedTuple):
+    """Tokens start..end of a row, to be read next."""
+
+    row: Row
+    start: int
+    end: int
+
+
 class Draw(NamedTuple):
     """The token that a step drew for a row, and its log probabilities if they were asked for."""
 

@@ -13,6 +13,7 @@ cut-offs are found by numpy; the device waits a moment for them.
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -105,7 +106,9 @@ class SamplingPlan:
             self._bias = (mx.array(places), mx.array(tokens), mx.array(values, mx.float32))
         everyone = len(self._drawn) == len(rows)
         self._drawn_at = None if everyone else mx.array(self._drawn, mx.int32)
-        self._cut_at = None if len(self._cut) == len(self._drawn) else mx.array([self._drawn.index(i) for i in self._cut])
+        self._cut_at = (
+            None if len(self._cut) == len(self._drawn) else mx.array([self._drawn.index(i) for i in self._cut])
+        )
         self._told_at = None if len(self._told) == len(rows) else mx.array(self._told, mx.int32)
         self._temperature = mx.array([[asked[i].temperature] for i in self._drawn], mx.float32) if self._drawn else None
         if self._cut and not on_cpu:
@@ -129,18 +132,19 @@ class SamplingPlan:
 
     def read(self, drawn: tuple[mx.array, ...]) -> list[Draw]:
         """Waits for the drawn tokens."""
-        tokens = drawn[0].tolist()
+        values: list[Any] = [array.tolist() for array in drawn]
+        tokens = values[0]
         if not self._told:
             return [Draw(row, token) for row, token in zip(self.rows, tokens)]
-        chosen = dict(zip(self._told, drawn[1].tolist()))
-        best = {index: [] for index in self._told}
+        chosen = dict(zip(self._told, values[1]))
+        best: dict[int, list[tuple[int, float]]] = {index: [] for index in self._told}
         if self._top:
-            for index, names, values in zip(self._told, drawn[2].tolist(), drawn[3].tolist()):
-                best[index] = list(zip(names, values))[: self.rows[index].logprobs]
+            for index, names, known in zip(self._told, values[2], values[3]):
+                best[index] = list(zip(names, known))[: self.rows[index].logprobs]
         return [Draw(row, token, chosen.get(i), best.get(i)) for i, (row, token) in enumerate(zip(self.rows, tokens))]
 
     def _choose(self, logits: mx.array) -> mx.array:
-        if not self._drawn:
+        if self._temperature is None:
             return mx.argmax(logits, axis=-1)
         scaled = (logits if self._drawn_at is None else logits[self._drawn_at]).astype(mx.float32) / self._temperature
         if self._cut:
@@ -170,7 +174,7 @@ class SamplingPlan:
         within = (rank < self._top_k) | (self._top_k == 0)
         odds = mx.where(within, mx.exp(ordered - ordered[:, :1]), 0)
         before = mx.cumsum(odds, axis=-1) - odds
-        kept = within & (before < self._top_p * mx.sum(odds, axis=-1, keepdims=True))
+        kept = within & ((before < self._top_p * mx.sum(odds, axis=-1, keepdims=True)) | (self._top_p >= 1))
         last = mx.maximum(mx.sum(kept, axis=-1, keepdims=True) - 1, 0)
         return mx.maximum(mx.take_along_axis(ordered, last, axis=-1), ordered[:, :1] + self._min_p)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from .memory import GROWTH, MemoryPlan
 from .rows import Row
 
-PREFILLS_MAX = 4  # prompts read by turns, so that a short one need not wait for a long one
+PREFILLS_MAX = 8  # prompts read by turns, so that a short one need not wait for a long one
 
 
 @dataclass(eq=False)
@@ -43,8 +43,9 @@ class Batch:
 
 
 class Scheduler:
-    def __init__(self, memory: MemoryPlan, rows_max: int, merging: bool) -> None:
+    def __init__(self, memory: MemoryPlan, rows_max: int, merging: bool, reading_together: bool) -> None:
         self._memory, self._rows_max, self._merging = memory, rows_max, merging
+        self._reading_together = reading_together
         self.waiting: list[Row] = []  # oldest first
         self.prefills: list[Prefill] = []
         self.batches: list[Batch] = []
@@ -138,13 +139,28 @@ class Scheduler:
     # --- prefill
 
     def next_prefill(self) -> Prefill | None:
-        """By turns the oldest prompt and the one with least left to read."""
+        """By turns the oldest prompt and the one with least left to read; `take_turn` says when one was read."""
         if not self.prefills:
             return None
-        self._turn += 1
-        if self._turn % 2:
+        if self._turn % 2 == 0:
             return min(self.prefills, key=lambda prefill: prefill.row.order)
         return min(self.prefills, key=lambda prefill: (prefill.left, prefill.row.order))
+
+    def take_turn(self) -> None:
+        self._turn += 1
+
+    def beside(self, prefill: Prefill, tokens: int) -> list[Prefill]:
+        """It and the other short prompts that can be read in one pass of at most so many tokens."""
+        group = [prefill]
+        if not self._reading_together or prefill.done or not 0 < prefill.left <= tokens:
+            return group
+        longest = prefill.left
+        for other in self.prefills:
+            wide = max(longest, other.left)
+            if other is not prefill and not other.done and other.left and wide * (len(group) + 1) <= tokens:
+                group.append(other)
+                longest = wide
+        return group
 
     def prefilled(self, prefill: Prefill) -> None:
         """A prompt is read: its row joins the micro-batch where it costs least."""
@@ -158,12 +174,13 @@ class Scheduler:
 
     def _place(self, row: Row) -> Batch | None:
         """Rows share a step unless reading the padding would take longer than reading the weights again."""
-        best, least = None, float(self._memory.weights_bytes)
+        best, least = None, float("inf")
         for batch in self.batches if self._merging else ():
             lengths = [member.length for member in batch.members]
             if lengths:
-                more = self._memory.padding_bytes([*lengths, row.length]) - self._memory.padding_bytes(lengths)
-                if more <= least:
+                padding = self._memory.padding_bytes([*lengths, row.length])
+                more = padding - self._memory.padding_bytes(lengths)
+                if padding <= self._memory.weights_bytes and more < least:
                     best, least = batch, more
         return best
 
@@ -180,17 +197,12 @@ class Scheduler:
         if not self._merging:
             return None
         settled = [batch for batch in self.batches if not batch.joining and not batch.leaving]
+        room = self._memory.capacity_bytes - self.used_bytes()
         for index, batch in enumerate(settled):
             for other in settled[index + 1 :]:
-                mine, theirs = [row.length for row in batch.rows], [row.length for row in other.rows]
-                apart = self._memory.padding_bytes(mine) + self._memory.padding_bytes(theirs)
-                together = len(mine + theirs) * self._memory.row_bytes(max(mine + theirs))
-                room = self._memory.capacity_bytes - self.used_bytes()
-                if (
-                    self._memory.padding_bytes(mine + theirs) - apart <= self._memory.weights_bytes / 2
-                    and together - len(mine) * self._memory.row_bytes(max(mine))
-                    - len(theirs) * self._memory.row_bytes(max(theirs)) <= room
-                ):
+                lengths = [row.length for row in batch.rows + other.rows]
+                needed = len(lengths) * self._memory.row_bytes(max(lengths))  # the old ones are freed only after
+                if self._memory.padding_bytes(lengths) <= self._memory.weights_bytes / 2 and needed <= room:
                     return batch, other
         return None
 

@@ -37,7 +37,7 @@ from . import VERSION
 from .frames import Load
 from .language import PromptRefused
 from .memory import CacheCost, MemoryPlan
-from .rows import Draw, Row
+from .rows import Chunk, Draw, Row
 from .service import Service
 from .text import ByteDecoder, TextPlan
 
@@ -95,7 +95,9 @@ class ScriptedLanguage:
             return list(prompt["ids"])
         text = prompt.get("text")
         if text is None:
-            text = "".join(f"{message['role']}: {message['content']}\n" for message in prompt["messages"]) + "assistant: "
+            text = (
+                "".join(f"{message['role']}: {message['content']}\n" for message in prompt["messages"]) + "assistant: "
+            )
         try:
             return list(text.encode()) or [32]
         except UnicodeEncodeError:
@@ -151,8 +153,10 @@ class ScriptedEngine:
         self._due: dict[int, float] = {}
         self._chance = random.Random(1)
 
-    def prefill(self, row: Row, start: int, end: int, slices: int) -> Iterator[None]:
-        seconds = (end - start) / self._script.number("prefillTokensPerSecond", 20000)
+    def prefill(self, chunks: list[Chunk], slices: int) -> Iterator[None]:
+        seconds = sum(chunk.end - chunk.start for chunk in chunks) / self._script.number(
+            "prefillTokensPerSecond", 20000
+        )
         for _ in range(slices):
             time.sleep(seconds / slices)
             yield
@@ -245,6 +249,7 @@ def build_scripted(load: Load, progress: Callable[[str, float, float], None]) ->
         limits=load.limits,
         context_tokens=min(context, limit) if limit else context,
         merging=bool(fields.get("merging", True)),
+        reading_together=bool(fields.get("merging", True)),
         tokens_per_second=script.number("prefillTokensPerSecond", 20000),
         device="scripted",
         versions={"bushel": VERSION},

@@ -8,6 +8,7 @@ from typing import Any
 
 import mlx.core as mx
 
+from .engine import read_padded
 from .stage import Stage
 
 ROWS_MAX = 16
@@ -33,6 +34,24 @@ def rows_agree(stage: Stage, vocabulary: int, kv_heads: int) -> bool:
             return _refuse(f"cannot share a step ({type(error).__name__})")
         if not max(errors) <= TOLERANCE.get(first.dtype, TOLERANCE_LOW):  # also when it is not a number
             return _refuse(f"differ together from alone by {max(errors):.3f}")
+    return True
+
+
+def prompts_agree(stage: Stage, vocabulary: int) -> bool:
+    """Whether prompts of unequal length may be read in one pass."""
+    prompts = [_prompt(3, vocabulary), _prompt(8, vocabulary)]
+    try:
+        padded = read_padded(stage, [prompt[:-1] for prompt in prompts])
+        mx.eval([cache.state for cache in padded])
+        for index, prompt in enumerate(prompts):
+            wanted = _step(stage, [prompt[-1]], _filled(stage, prompt))
+            got = _step(stage, [prompt[-1]], [cache.extract(index) for cache in padded])
+            error = _error(got[0], wanted[0])
+            if not error <= TOLERANCE.get(wanted.dtype, TOLERANCE_LOW):
+                raise ValueError(f"off by {error:.3f}")
+    except Exception as error:
+        print(f"prompts are read one by one: {type(error).__name__} {error}"[:200], file=sys.stderr, flush=True)
+        return False
     return True
 
 
@@ -77,4 +96,4 @@ def _together(stage: Stage, prompts: list[list[int]], rows: list[list[Any]]) -> 
 def _error(got: mx.array, wanted: mx.array) -> float:
     got, wanted = got.astype(mx.float32), wanted.astype(mx.float32)
     scale = mx.maximum(mx.linalg.norm(wanted - mx.mean(wanted)), 1e-6)
-    return (mx.linalg.norm(got - wanted) / scale).item()
+    return float(mx.linalg.norm(got - wanted) / scale)

@@ -19,12 +19,13 @@ class Service:
     limits: Limits
     context_tokens: int
     merging: bool  # whether rows may share a micro-batch
+    reading_together: bool  # whether short prompts may be read in one pass
     tokens_per_second: float  # prompt reading, as measured at load
     device: str
     versions: dict[str, str]
     canary: list[int]  # a prompt to try before anyone else does
 
     def loop(self, send: Send) -> Loop:
-        scheduler = Scheduler(self.memory, self.limits.rows_max, self.merging)
+        scheduler = Scheduler(self.memory, self.limits.rows_max, self.merging, self.reading_together)
         pace = Pace(self.limits.chunk_ms_max, self.tokens_per_second)
         return Loop(self.engine, self.language, self.memory, scheduler, pace, send)

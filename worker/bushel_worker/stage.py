@@ -63,9 +63,9 @@ class Stage:
         """The arrays that this stage needs, a layer at a time, embedding and head before the layers.
         A stage in the middle needs neither; which of the two a module outside the layers belongs to cannot
         be told in general (it may be both), so the first and the last stage hold all of them."""
-        groups = [[array for _, array in tree_flatten(layer.parameters())] for layer in self.layers]
+        groups = [_arrays(layer) for layer in self.layers]
         inside = {id(array) for group in groups for array in group}
-        outside = [array for _, array in tree_flatten(self._model.parameters()) if id(array) not in inside]
+        outside = [array for array in _arrays(self._model) if id(array) not in inside]
         return [outside, *groups] if self.first or self.last else groups
 
     def _full(self, caches: list[Any]) -> list[Any]:
@@ -84,9 +84,14 @@ class Stage:
         return full
 
 
+def _arrays(module: nn.Module) -> list[mx.array]:
+    return list(dict(tree_flatten(module.parameters())).values())
+
+
 def _layer_list(model: nn.Module) -> list[nn.Module]:
     """The list that `model.layers` is, or else the longest list of modules."""
-    wanted, longest = getattr(model, "layers", None), []
+    wanted: Any = getattr(model, "layers", None)
+    longest: list[nn.Module] = []
     for _, module in [("", model), *model.named_modules()]:
         for value in module.values():
             if isinstance(value, list) and value and all(isinstance(entry, nn.Module) for entry in value):

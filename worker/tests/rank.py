@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bushel_worker.frames import FROM_WORKER
+from .shapes import FROM_WORKER
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -24,9 +24,9 @@ def load_frame(path: str = "", engine: str = "scripted", **limits: int) -> dict[
         "model": {"path": path, "digest": "", "name": "tried"},
         "dtype": "auto",
         "stage": {"index": 0, "count": 1, "layers": [0, 1]},
-        "world": {"rank": 0, "size": 1, "backend": "none", "strategy": "none", "shares": [], "env": {}},
-        "listen": None,
-        "next": [],
+        "world": {"rank": 0, "size": 1, "backend": "none", "strategy": "none", "shares": [], "env": {}, "files": {}},
+        "rank": 0,
+        "links": {"listen": None, "next": None, "followers": [], "back": None},
         "secret": "",
         "limits": {
             "contextTokensMax": 0,
@@ -73,6 +73,12 @@ def submit_frame(attempt: str, prompt: Any = "Hello", **changes: Any) -> dict[st
     }
 
 
+def fast_blas() -> dict[str, str]:
+    """On Linux MLX links the reference BLAS, which is five times slower than MKL; ranks are started with MKL."""
+    found = sorted(Path(sys.prefix, "lib").glob("libmkl_rt.so*"))
+    return {"LD_PRELOAD": str(found[0])} if found and not os.environ.get("LD_PRELOAD") else {}
+
+
 class Rank:
     """A worker process. `with Rank(load_frame(…)) as rank:` waits until it is ready."""
 
@@ -84,6 +90,7 @@ class Rank:
             [sys.executable, "-m", "bushel_worker"],
             env={
                 **os.environ,
+                **fast_blas(),
                 "PYTHONPATH": str(ROOT),
                 "BUSHEL_FRAMES_IN": str(to_rank),
                 "BUSHEL_FRAMES_OUT": str(writing),

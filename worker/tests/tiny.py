@@ -11,12 +11,13 @@ from bushel_worker.frames import Limits, Sampling
 from bushel_worker.loading import _together, cache_costs
 from bushel_worker.memory import MemoryPlan
 from bushel_worker.rows import Row
-from bushel_worker.selftest import rows_agree
+from bushel_worker.selftest import prompts_agree, rows_agree
 from bushel_worker.service import Service
 from bushel_worker.stage import Stage
 from bushel_worker.text import TextPlan, Writer
 
 LAYERS = 6
+ON_CPU = mx.default_device() == mx.cpu
 VOCABULARY = 128
 
 BASE: dict[str, Any] = dict(
@@ -132,10 +133,12 @@ class NumberDecoder:
 
 
 def tiny_service(stage: Any, merging: bool | None = None, capacity_bytes: int = 1 << 40, rows_max: int = 64) -> Service:
+    known = merging is not None
+    merging = merging if known else rows_agree(stage, VOCABULARY, 2)
     caches = stage.new_caches()
     mx.eval(stage(mx.array([list(range(8))]), caches), [cache.state for cache in caches])
     return Service(
-        engine=MlxEngine(stage, on_cpu=True),
+        engine=MlxEngine(stage, ON_CPU),
         language=NumberLanguage(),
         memory=MemoryPlan(
             capacity_bytes=capacity_bytes,
@@ -145,7 +148,8 @@ def tiny_service(stage: Any, merging: bool | None = None, capacity_bytes: int = 
         ),
         limits=Limits(512, rows_max, 64, 1 << 40, 1000),
         context_tokens=512,
-        merging=rows_agree(stage, VOCABULARY, 2) if merging is None else merging,
+        merging=bool(merging),
+        reading_together=bool(merging) and (known or prompts_agree(stage, VOCABULARY)),
         tokens_per_second=1000,
         device="test",
         versions={},
@@ -161,11 +165,8 @@ class FixedPace:
     def __init__(self, chunk: int) -> None:
         self._chunk = chunk
 
-    def chunk_tokens(self, decoding: bool) -> int:
+    def chunk_tokens(self, left: int, decoding: bool) -> int:
         return self._chunk
-
-    def may_read(self, decoding: bool, fits_one_chunk: bool) -> bool:
-        return True
 
     def read(self, tokens: int, seconds: float, decoding: bool) -> None:
         pass

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { deriveSeed } from './derive-seed.ts'
 
 const seeds = fc.bigInt({ min: 0n, max: (1n << 64n) - 1n }).map(String)

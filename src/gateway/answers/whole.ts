@@ -18,13 +18,25 @@ export interface WholeAnswer {
 export interface WholeRenderer {
   render(answers: readonly WholeAnswer[], usage: Usage): object
   /** The error envelope of the protocol, for a failure after the headers have gone. */
-  fail(error: ApiError): object
+  readonly fail: (error: ApiError) => object
 }
 
+/** Who wants to know when things happen. */
+export interface AnswerWatcher {
+  accepted(): void
+  token(): void
+}
+
+const unwatched: AnswerWatcher = { accepted: () => undefined, token: () => undefined }
+
 /** Rejects only while no byte has been sent. */
-export function answerWhole(order: ResponseOrder, renderer: WholeRenderer): Promise<Response> {
+export function answerWhole(
+  order: ResponseOrder,
+  renderer: WholeRenderer,
+  watcher: AnswerWatcher = unwatched,
+): Promise<Response> {
   return answerPatiently(order.response, renderer.fail, async () => {
-    const collected = await collect(order)
+    const collected = await collect(order, watcher)
     return collected === null ? null : renderer.render(collected.answers, collected.usage)
   })
 }
@@ -61,16 +73,19 @@ interface Collected {
 }
 
 /** Null when the reader hung up first. */
-function collect(order: ResponseOrder): Promise<Collected | null> {
+function collect(order: ResponseOrder, watcher: AnswerWatcher): Promise<Collected | null> {
   const { response, live, id } = order
   return new Promise<Collected | null>((resolve, reject) => {
     const tokens: Token[][] = order.asks.map(() => [])
     const answers: WholeAnswer[] = []
     let over = false
     const run = new AnswerRun(order, {
-      accepted: () => undefined,
+      accepted: () => watcher.accepted(),
       progressed: () => undefined,
-      token: (index, token) => void tokens[index]?.push(token),
+      token(index, token) {
+        watcher.token()
+        tokens[index]?.push(token)
+      },
       finished(index, ending) {
         const own = tokens[index] ?? []
         const blocks = new Blocks()

@@ -18,15 +18,9 @@ export function toolUseId(messageId: string, index: number): string {
 }
 
 export function stopReason(reason: FinishReason, stop: string | null): string {
-  switch (reason) {
-    case 'length':
-      return 'max_tokens'
-    case 'tool-calls':
-      return 'tool_use'
-    case 'stop':
-    case 'cancelled':
-      return stop === null ? 'end_turn' : 'stop_sequence'
-  }
+  if (reason === 'length') return 'max_tokens'
+  if (reason === 'tool-calls') return 'tool_use'
+  return stop === null ? 'end_turn' : 'stop_sequence'
 }
 
 /** What was read from a cache is counted apart. */

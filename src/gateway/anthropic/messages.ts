@@ -1,7 +1,6 @@
 // Anthropic's messages as chat templates want them: a turn's blocks become one message, tool results
 // become messages of their own.
 import { z } from 'zod'
-import type { JsonValue } from '../../core/json.ts'
 import type { ChatMessage, ToolCall } from '../../core/serving/request.ts'
 import { badField } from '../api-error.ts'
 import { joinLeadingSystem } from '../join-system.ts'
@@ -26,7 +25,9 @@ const documentBlock = z.looseObject({
   title: z.string().nullish(),
 })
 
-export function toMessages(request: Pick<CountRequest, 'messages' | 'system'>): readonly ChatMessage[] {
+export function toMessages(
+  request: Pick<CountRequest, 'messages' | 'system'>,
+): readonly ChatMessage[] {
   const messages: ChatMessage[] = []
   const system = systemText(request.system)
   if (system !== '') messages.push({ role: 'system', content: wellFormed(system, 'system') })
@@ -59,7 +60,7 @@ function assistantMessage(blocks: readonly ContentBlock[], { param, names }: Pla
       if (toolCalls.some((call) => call.id === id))
         throw badField(place, `The tool use id "${id.slice(0, 60)}" is there twice`)
       names.set(id, name)
-      toolCalls.push({ id, function: { name, arguments: (input ?? {}) as JsonValue } })
+      toolCalls.push({ id, function: { name, arguments: input ?? {} } })
       // What another provider hid, nobody here can read.
     } else if (block.type !== 'redacted_thinking') throw unreadable(block, place)
   }
@@ -105,10 +106,7 @@ function userMessages(
   return messages.length === 0 ? [{ role, content: '' }] : messages
 }
 
-function resultText(
-  content: z.infer<typeof toolResultBlock>['content'],
-  param: string,
-): string {
+function resultText(content: z.infer<typeof toolResultBlock>['content'], param: string): string {
   if (content == null) return ''
   if (typeof content === 'string') return content
   return content.map((block, index) => textOf(block, `${param}.${index}`)).join('\n\n')

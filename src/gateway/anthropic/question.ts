@@ -56,7 +56,8 @@ function thinkingVariables({ thinking }: CountRequest): Record<string, JsonValue
 /** A conversation that ends with the assistant's own words is to be continued, not answered. */
 function prefill(messages: readonly ChatMessage[]): Record<string, JsonValue> {
   const last = messages.at(-1)
-  const continues = last?.role === 'assistant' && last.toolCalls === undefined && last.content !== ''
+  const continues =
+    last?.role === 'assistant' && last.toolCalls === undefined && last.content !== ''
   return continues ? { continue_final_message: true } : {}
 }
 
@@ -67,6 +68,6 @@ function grammarOf({ output_config: config }: MessagesRequest): Grammar | null {
     const message = 'The only output format is json_schema, with a schema'
     throw badField('output_config.format', message, 'unsupported')
   }
-  checkSchema(format.schema as JsonValue, 'output_config.format.schema')
+  checkSchema(format.schema, 'output_config.format.schema')
   return { kind: 'json-schema', schema: format.schema as JsonValue }
 }

@@ -21,7 +21,11 @@ export function addAnthropicRoutes(app: GatewayApp, parts: GatewayParts): void {
     summary: 'Answers messages, whole or as a stream of events',
     body: messagesRequest,
     query: { beta: 'Accepted and without effect' },
-    responses: { 400: 'The request cannot be answered', 404: 'No such model', 429: 'Too many requests' },
+    responses: {
+      400: 'The request cannot be answered',
+      404: 'No such model',
+      429: 'Too many requests',
+    },
   })
   parts.api.describe({
     method: 'post',

@@ -1,5 +1,4 @@
 // Anthropic's tools and the choice among them.
-import type { JsonValue } from '../../core/json.ts'
 import type { ToolChoice } from '../../core/serving/request.ts'
 import { badField } from '../api-error.ts'
 import { type Tool, type ToolUse, toolUse } from '../tools.ts'
@@ -22,21 +21,18 @@ function toTool(
     const message = `The tool "${name.slice(0, 60)}" of type "${type.slice(0, 60)}" is known to Anthropic's own models alone; send tools with an input_schema`
     throw badField(`tools.${index}.type`, message, 'unsupported')
   }
-  return { name, description: description ?? undefined, parameters: input_schema as JsonValue | undefined }
+  return {
+    name,
+    description: description ?? undefined,
+    parameters: input_schema,
+  }
 }
 
 function choiceOf(choice: CountRequest['tool_choice']): ToolChoice {
-  switch (choice?.type) {
-    case 'any':
-      return 'required'
-    case 'none':
-      return 'none'
-    case 'tool':
-      if (choice.name === undefined)
-        throw badField('tool_choice.name', 'A choice of type "tool" names the tool')
-      return { name: choice.name }
-    case 'auto':
-    case undefined:
-      return 'auto'
-  }
+  if (choice?.type === 'any') return 'required'
+  if (choice?.type === 'none') return 'none'
+  if (choice?.type !== 'tool') return 'auto'
+  if (choice.name === undefined)
+    throw badField('tool_choice.name', 'A choice of type "tool" names the tool')
+  return { name: choice.name }
 }

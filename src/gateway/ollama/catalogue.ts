@@ -26,7 +26,11 @@ export function nameIn(body: z.infer<typeof namedRequest>): string {
 
 export function addCatalogue(app: GatewayApp, parts: GatewayParts): void {
   const { api } = parts
-  api.describe({ method: 'get', path: '/api/version', summary: 'The version of Ollama this speaks' })
+  api.describe({
+    method: 'get',
+    path: '/api/version',
+    summary: 'The version of Ollama this speaks',
+  })
   api.describe({ method: 'get', path: '/api/tags', summary: 'Models that can be asked' })
   api.describe({ method: 'get', path: '/api/ps', summary: 'Models that are loaded' })
   api.describe({

@@ -96,9 +96,7 @@ export class AnswerLines implements StreamRenderer {
     const { shape } = this.#header
     const done_reason = doneReasons[this.#ending?.reason ?? 'stop']
     const figures = this.#timings.render(usage)
-    this.#stream.line(
-      this.#lineText({ ...emptyPiece(shape), done_reason, ...figures }, 'true'),
-    )
+    this.#stream.line(this.#lineText({ ...emptyPiece(shape), done_reason, ...figures }, 'true'))
   }
 
   fail(error: ApiError): void {

@@ -21,7 +21,10 @@ export interface PullProgress {
 /** What is done to the files of this machine. */
 export interface ModelActions {
   /** Fetches ORG/NAME; rejects with a sentence. */
-  pull(name: string, on: { progress: (p: PullProgress) => void; signal: AbortSignal }): Promise<void>
+  pull(
+    name: string,
+    on: { progress: (p: PullProgress) => void; signal: AbortSignal },
+  ): Promise<void>
   /** Null when it is gone, otherwise a sentence why not. */
   remove(name: string): Promise<string | null>
 }

@@ -1,5 +1,4 @@
 // Ollama's chats and prompts as questions.
-import type { JsonValue } from '../../core/json.ts'
 import type { ChatMessage, Prompt, Question } from '../../core/serving/request.ts'
 import { badField } from '../api-error.ts'
 import { joinLeadingSystem } from '../join-system.ts'
@@ -89,7 +88,7 @@ function toMessage(message: Messages[number], index: number): ChatMessage {
             ...(call.id === undefined ? {} : { id: call.id }),
             function: {
               name: call.function.name,
-              arguments: (call.function.arguments ?? {}) as JsonValue,
+              arguments: call.function.arguments ?? {},
             },
           })),
         }),

@@ -6,13 +6,9 @@ import { addCatalogue } from './catalogue.ts'
 import { addEmbed } from './embed-routes.ts'
 import { type ModelActions, addModelRoutes } from './model-routes.ts'
 
-export type { ModelActions, PullProgress } from './model-routes.ts'
+export type { ModelActions } from './model-routes.ts'
 
-export function addOllamaRoutes(
-  app: GatewayApp,
-  parts: GatewayParts,
-  actions: ModelActions,
-): void {
+export function addOllamaRoutes(app: GatewayApp, parts: GatewayParts, actions: ModelActions): void {
   addCatalogue(app, parts)
   addAnswers(app, parts)
   addEmbed(app, parts)
@@ -24,7 +20,10 @@ export function ollamaListener(gateway: GatewayApp): GatewayApp {
   const app = new Hono<GatewayEnv>()
   app.get('/', async (c) => {
     // The guard has the first word here too.
-    const answered = await gateway.fetch(new Request(new URL('/healthz', c.req.url), c.req.raw), c.env)
+    const answered = await gateway.fetch(
+      new Request(new URL('/healthz', c.req.url), c.req.raw),
+      c.env,
+    )
     return answered.ok ? c.text('Ollama is running') : answered
   })
   app.all('*', (c) => gateway.fetch(c.req.raw, c.env))

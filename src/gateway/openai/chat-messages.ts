@@ -1,6 +1,5 @@
 // Chat messages as OpenAI's clients send them, and as chat templates want them.
 import { z } from 'zod'
-import type { JsonValue } from '../../core/json.ts'
 import type { ChatMessage, ToolCall } from '../../core/serving/request.ts'
 import { badField } from '../api-error.ts'
 import { wellFormed } from '../well-formed.ts'
@@ -62,7 +61,7 @@ function roleOf(role: (typeof roles)[number]): string {
 function toCall(call: z.infer<typeof callSchema>): ToolCall {
   return {
     ...(call.id === undefined ? {} : { id: call.id }),
-    function: { name: call.function.name, arguments: call.function.arguments as JsonValue },
+    function: { name: call.function.name, arguments: call.function.arguments },
   }
 }
 

@@ -49,6 +49,8 @@ export const chatRequest = z.looseObject({
   response_format: responseFormat.nullish(),
   reasoning_effort: z.string().max(40).nullish(),
   chat_template_kwargs: z.record(z.string(), z.json()).nullish(),
+  /** Not OpenAI's, but common: write on to max_tokens whatever the model would end with. */
+  ignore_eos: z.boolean().nullish(),
 })
 
 export type ChatRequest = z.infer<typeof chatRequest>
@@ -79,7 +81,7 @@ function toQuestion(request: ChatRequest, from: QuestionSource): Question {
     }),
     tokensMax: request.max_completion_tokens ?? request.max_tokens ?? null,
     stop: stopStrings(request.stop),
-    ignoreEos: false,
+    ignoreEos: request.ignore_eos === true,
     logprobs: request.logprobs === true ? (request.top_logprobs ?? 0) : null,
     grammar: toGrammar(request.response_format, 'response_format'),
     cacheScope: from.cacheScope,

@@ -1,6 +1,5 @@
 // Tools and the choice among them, as chat completions spell them.
 import { z } from 'zod'
-import type { JsonValue } from '../../core/json.ts'
 import type { ToolChoice } from '../../core/serving/request.ts'
 import { badField } from '../api-error.ts'
 import { type Tool, type ToolUse, toolUse } from '../tools.ts'
@@ -60,6 +59,6 @@ function toTool(tool: z.infer<typeof toolSchema>, index: number): Tool {
   return {
     name,
     description: description ?? undefined,
-    parameters: (parameters ?? undefined) as JsonValue | undefined,
+    parameters: parameters ?? undefined,
   }
 }

@@ -1,5 +1,6 @@
 // What shape an answer must have, as OpenAI's clients say it, and our two additions: regex and grammar.
 import { z } from 'zod'
+import { assertNever } from '../../core/assert.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { Grammar } from '../../core/serving/request.ts'
 import { badField } from '../api-error.ts'
@@ -44,5 +45,7 @@ export function toGrammar(
       if (format.grammar === undefined)
         throw badField(param, 'A format of type grammar needs a "grammar" in Lark syntax')
       return { kind: 'lark', text: format.grammar }
+    default:
+      return assertNever(format.type)
   }
 }

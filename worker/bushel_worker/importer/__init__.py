@@ -12,6 +12,7 @@ What the weights become
   float16. One rounding at the 11th bit is far below the error of any 4-bit block, so a small model
   (the starter: 270 MB) loses nothing, works on Metal as it is, and becomes float32 on a CPU at load.
   One type for all, norms too: a float32 norm would silently promote every activation on a GPU.
-- A quantised file whose float16 form would pass 4 GiB becomes 8-bit affine with groups of 32
-  instead: nine bits per weight, and still finer than the blocks that it came from.
+- A quantised file whose float16 form would pass 4 GiB stays quantised, in MLX's affine form with groups
+  of 32. Q4_0, Q4_1 and Q4_K blocks lie on a grid of 16 steps, which four bits hold again (their scales
+  rounded to float16); all other types become eight bits, which is finer than what they came from.
 """

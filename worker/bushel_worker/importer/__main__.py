@@ -40,7 +40,8 @@ def import_gguf(source: Path, folder: Path) -> None:
             write_weights(gguf, targets, recipe, unfinished, report)
         config["torch_dtype"] = "bfloat16" if recipe.kind == "BF16" else "float16"
         if recipe.quantise:
-            config["quantization"] = {"group_size": 32, "bits": 8, "mode": "affine"}
+            # mlx-lm finds each tensor's own bits by its shape.
+            config["quantization"] = {"group_size": 32, "bits": 4, "mode": "affine"}
         text = json.dumps(config, indent=2, sort_keys=True) + "\n"
         (unfinished / "config.json").write_text(text)
         _flush(unfinished)

@@ -97,7 +97,11 @@ def describe(gguf: GgufFile, family: Family) -> tuple[dict[str, Any], list[Targe
         targets.append(Target("lm_head.weight", "output.weight", (vocabulary, hidden)))
     for layer in range(layers):
         to, of = f"model.layers.{layer}.", f"blk.{layer}."
-        attention = [("q_proj", "attn_q", query, heads), ("k_proj", "attn_k", key, kv_heads), ("v_proj", "attn_v", key, 0)]
+        attention = [
+            ("q_proj", "attn_q", query, heads),
+            ("k_proj", "attn_k", key, kv_heads),
+            ("v_proj", "attn_v", key, 0),
+        ]
         for name, source, rows, pairs in attention:
             pairs = pairs if interleaved else 0
             targets.append(Target(f"{to}self_attn.{name}.weight", f"{of}{source}.weight", (rows, hidden), pairs))

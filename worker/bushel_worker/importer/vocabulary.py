@@ -80,7 +80,7 @@ def write_tokenizer(gguf: GgufFile, folder: Path) -> dict[str, Any]:
         for number, token in enumerate(tokens)
         if kinds[number] in (_CONTROL, _USER, _UNKNOWN) and vocabulary[token] == number
     ]
-    if add_bos:
+    if add_bos and bos is not None:
         document["post_processor"] = _begin_with(tokens[bos], bos)
     _write(folder / "tokenizer.json", document)
 
@@ -90,9 +90,9 @@ def write_tokenizer(gguf: GgufFile, folder: Path) -> dict[str, Any]:
         "model_max_length": gguf.metadata.get(f"{gguf.metadata['general.architecture']}.context_length"),
         "tokenizer_class": "PreTrainedTokenizerFast",
     }
-    for name, number in (("bos_token", bos), ("eos_token", eos), ("pad_token", pad), ("unk_token", unknown)):
-        if number is not None:
-            settings[name] = tokens[number]
+    for name, place in (("bos_token", bos), ("eos_token", eos), ("pad_token", pad), ("unk_token", unknown)):
+        if place is not None:
+            settings[name] = tokens[place]
     template = gguf.metadata.get("tokenizer.chat_template")
     if isinstance(template, str) and template.strip():
         settings["chat_template"] = template
@@ -131,9 +131,7 @@ def _byte_level(gguf: GgufFile, vocabulary: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _sentence_piece(
-    gguf: GgufFile, tokens: list[str], kinds: list[int], vocabulary: dict[str, int]
-) -> dict[str, Any]:
+def _sentence_piece(gguf: GgufFile, tokens: list[str], kinds: list[int], vocabulary: dict[str, int]) -> dict[str, Any]:
     scores = gguf.metadata.get("tokenizer.ggml.scores")
     if scores is None or len(scores) != len(tokens):
         raise ImportRefused("its vocabulary has no scores (tokenizer.ggml.scores)")

@@ -56,7 +56,7 @@ export class ResponseStore {
       if (stored.scope !== scope) continue
       const own = stored.response.output.find((item) => item.id === id)
       const found = own ?? stored.input.find((item) => item.id === id)
-      if (found !== undefined) return found as Item
+      if (found !== undefined) return found
     }
     return null
   }

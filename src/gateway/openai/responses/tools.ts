@@ -54,8 +54,7 @@ export function responseTools(request: ResponsesRequest): ResponseTools {
     tools.push({
       name: shown,
       description: describe(tool, description),
-      parameters:
-        tool.type === 'custom' ? freeform : ((parameters ?? undefined) as JsonValue | undefined),
+      parameters: tool.type === 'custom' ? freeform : (parameters ?? undefined),
     })
   }
   for (const [index, tool] of (request.tools ?? []).entries()) {
@@ -80,10 +79,10 @@ function describe(
   tool: { type: string },
   description: string | null | undefined,
 ): string | undefined {
-  const format = (tool as { format?: { definition?: unknown; syntax?: unknown } }).format
+  const format = (tool as { format?: { definition?: unknown; syntax?: string } }).format
   if (tool.type !== 'custom' || typeof format?.definition !== 'string')
     return description ?? undefined
-  return `${description ?? ''}\n\nThe input follows this ${String(format.syntax ?? '')} grammar:\n${format.definition}`.trim()
+  return `${description ?? ''}\n\nThe input follows this ${format.syntax ?? ''} grammar:\n${format.definition}`.trim()
 }
 
 const named = z.looseObject({ name: z.string() })

@@ -1,0 +1,1 @@
+"""Measurements of the worker against mlx-lm by itself, in alternating pairs on the same machine."""
