@@ -59,9 +59,8 @@ const mappings: Readonly<Record<string, Mapping>> = {
   // nginx's number for a request that its client gave up; nothing standard says it better.
   cancelled: { status: 499, type: 'request_cancelled', code: 'cancelled' },
   overloaded: { status: 429, type: 'rate_limit_error', code: 'overloaded' },
+  'model-unloaded': { ...notReady, code: 'model_unloaded' },
   'wait-expired': notReady,
-  'model-unloaded': notReady,
-  'model-degraded': notReady,
   stopping: { status: 503, type: 'server_error', code: 'stopping' },
 }
 

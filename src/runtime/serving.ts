@@ -3,6 +3,7 @@ import { assert } from '../core/assert.ts'
 import {
   type Deployment,
   aliases,
+  isDeploymentRemoved,
   registerKeys,
   wantedDeployments,
 } from '../core/cluster/desired.ts'
@@ -47,6 +48,11 @@ export class Serving {
     this.generations = new Generations({
       ...ports,
       route: (deployment, known) => chooseRoute(readyGroups(machine.state, deployment), known),
+      standingOf: (id) => {
+        const { registers } = machine.state
+        if (isDeploymentRemoved(registers, id)) return 'removed'
+        return registers.has(registerKeys.deployment(id)) ? 'wanted' : 'absent'
+      },
       waitingFor: (id) => this.#waitingFor(id),
     })
     machine.subscribe(() => this.generations.offer())
