@@ -58,7 +58,10 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
 
   constructor(ports: RankSupervisorPorts) {
     this.#ports = ports
-    this.attempts = new LocalAttempts((group) => this.#head(group))
+    this.attempts = new LocalAttempts(
+      (group) => this.#head(group),
+      () => ports.clock.nowMs(),
+    )
   }
 
   perform(effect: Parameters<RankKeeper['perform']>[0]): void {

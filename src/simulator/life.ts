@@ -75,6 +75,7 @@ export function beginLife(world: World, host: SimHost): Life {
     machine: life.machine,
     clock,
     entropy,
+    keepAliveMs: null,
     hostOn: (id) => {
       const attempts = traffic.hostOn(id)
       return {

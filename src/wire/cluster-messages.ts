@@ -59,6 +59,8 @@ const modelRef = z.object({
       tied: z.boolean(),
     })
     .exactOptional(),
+  embeds: z.boolean().optional(),
+  reasons: z.boolean().optional(),
 })
 
 const groupPlan = z.object({

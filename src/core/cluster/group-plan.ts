@@ -26,6 +26,10 @@ export interface ModelRef {
   readonly contextTokens: number
   /** What the model's makers recommend when the client says nothing. */
   readonly defaults: SamplingDefaults
+  /** It turns text into vectors and answers nothing. */
+  readonly embeds?: boolean
+  /** Its template knows reasoning. */
+  readonly reasons?: boolean
   /** How it can be shared out; absent: only whole. */
   readonly cut?: ModelCut
 }
