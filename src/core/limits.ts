@@ -31,6 +31,8 @@ export const limits = {
 
   // -- group starts
   /** Orders are repeated this often until a record shows that they were obeyed: messages get lost. */
+  /** A machine that is copying a model is asked again after this long. */
+  fetchRepeatMs: 2000,
   orderRepeatMs: 1000,
   /** After a refused plan, time for the records to show why. */
   refusedHoldOffMs: 1000,
@@ -79,6 +81,17 @@ export const limits = {
   /** Headers wait this long for a refusal that deserves its own status code. */
   headersHoldMs: 1500,
   drainMsMax: 120_000,
+  /** A whole answer keeps its status open this long: proxies give up after a minute, Node after five. */
+  wholeAnswerHoldMs: 45_000,
+  /** Choices of one request: each is a generation of its own. */
+  choicesMax: 16,
+  promptsPerRequestMax: 128,
+  /** Of one request; more would fill the queue of a group with a single client's wishes. */
+  choicesAtOnceMax: 16,
+  embeddingsPerRequestMax: 2048,
+  /** Responses kept to be continued: a day of one person's agents, in a corner of memory. */
+  storedResponsesMax: 1000,
+  storedResponsesBytesMax: 134_217_728,
 
   // -- words between ranks
   relayRepeatMs: 500,

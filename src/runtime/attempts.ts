@@ -55,10 +55,13 @@ export type HeadOf = (group: GroupId) => { send(frame: FrameToWorker): void } | 
 
 export class LocalAttempts implements AttemptHost {
   readonly #headOf: HeadOf
+  readonly #nowMs: () => number
   readonly #running = new Map<string, Running>()
+  readonly #usedMs = new Map<GroupId, number>()
 
-  constructor(headOf: HeadOf) {
+  constructor(headOf: HeadOf, nowMs: () => number) {
     this.#headOf = headOf
+    this.#nowMs = nowMs
   }
 
   submit({ attempt, group, question, replay }: AttemptOrder, sink: AttemptSink): void {
@@ -68,6 +71,7 @@ export class LocalAttempts implements AttemptHost {
       return
     }
     this.#running.set(attempt, { group, sink })
+    this.#usedMs.set(group, this.#nowMs())
     head.send(submitFrameOf({ attempt, question, replay }))
   }
 
@@ -75,6 +79,7 @@ export class LocalAttempts implements AttemptHost {
     const running = this.#running.get(attempt)
     if (running === undefined) return
     this.#running.delete(attempt)
+    this.#usedMs.set(running.group, this.#nowMs())
     this.#headOf(running.group)?.send({ kind: 'cancel', attempt })
   }
 
@@ -84,8 +89,14 @@ export class LocalAttempts implements AttemptHost {
     return count
   }
 
+  /** When an attempt on this group last began or ended. */
+  lastUsedMs(group: GroupId): number | null {
+    return this.#usedMs.get(group) ?? null
+  }
+
   /** Every attempt on a group whose rank has gone. */
   loseGroup(group: GroupId, cause: string): void {
+    this.#usedMs.delete(group)
     for (const [attempt, running] of this.#running) {
       if (running.group !== group) continue
       this.#running.delete(attempt)
@@ -128,6 +139,7 @@ export class LocalAttempts implements AttemptHost {
   #end(attempt: string): AttemptSink | undefined {
     const running = this.#running.get(attempt)
     this.#running.delete(attempt)
+    if (running !== undefined) this.#usedMs.set(running.group, this.#nowMs())
     return running?.sink
   }
 }

@@ -11,7 +11,7 @@ import type { EndpointOutcome, EndpointSource } from '../ports/endpoint-source.t
 import type { RankLauncher, RankProcess } from '../ports/rank-launcher.ts'
 import type { FrameFromWorker, FrameToWorker } from '../wire/worker-frames.ts'
 import { type AttemptFrame, LocalAttempts } from './attempts.ts'
-import { type ModelFiles, loadFrameFor } from './load-frame.ts'
+import { type ModelFiles, type RankStart, loadFrameFor } from './load-frame.ts'
 import type { Notes, RankKeeper } from './machine.ts'
 import type { RelayBody, Relays } from './relays.ts'
 
@@ -45,7 +45,7 @@ export interface RankSupervisorPorts {
   readonly launcher: RankLauncher
   readonly filesOf: (digest: ModelDigest) => ModelFiles | null
   /** Absent where groups of several ranks are not served. */
-  readonly endpoints?: EndpointSource
+  readonly endpoints?: EndpointSource & Partial<Pick<Required<RankStart>, 'dialable'>>
   readonly post: (input: MachineInput) => void
   readonly notes: Notes
 }
@@ -58,7 +58,10 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
 
   constructor(ports: RankSupervisorPorts) {
     this.#ports = ports
-    this.attempts = new LocalAttempts((group) => this.#head(group))
+    this.attempts = new LocalAttempts(
+      (group) => this.#head(group),
+      () => ports.clock.nowMs(),
+    )
   }
 
   perform(effect: Parameters<RankKeeper['perform']>[0]): void {
@@ -123,7 +126,10 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
       return
     }
     try {
-      kept.process = this.#ports.launcher.launch(loadFrameFor({ ...effect, files }), {
+      const { endpoints: source } = this.#ports
+      const dialable: RankStart['dialable'] = (endpoint, machine) =>
+        source?.dialable?.(endpoint, machine) ?? endpoint
+      kept.process = this.#ports.launcher.launch(loadFrameFor({ ...effect, files, dialable }), {
         frame: (frame) => this.#take(kept, frame),
         exit: (cause) => this.#gone(kept, cause),
       })

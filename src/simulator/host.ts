@@ -1,6 +1,7 @@
 // One simulated machine: its clocks, its disk, its power, and the lives its daemon leads one after another.
 import { roster } from '../core/cluster/desired.ts'
 import type { Register } from '../core/cluster/registers.ts'
+import type { ModelRef } from '../core/cluster/group-plan.ts'
 import type { MachineId } from '../core/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { SimDisk } from './disk.ts'
@@ -59,6 +60,13 @@ export class SimHost {
 
   get isRunning(): boolean {
     return this.life !== null && !this.isPaused && !this.isAsleep
+  }
+
+  /** On its disk: what it came with, and what was copied to it. */
+  readonly copied: ModelRef[] = []
+
+  get models(): readonly ModelRef[] {
+    return [...this.spec.models, ...this.copied]
   }
 
   /** How long it has slept so far, the sleep it is in included. */

@@ -11,6 +11,7 @@ import { watchSink } from './watch-sink.ts'
 import type { JournalContent } from '../wire/journal-file.ts'
 import type { SimHost } from './host.ts'
 import { farewellOf } from './roster.ts'
+import { copierOf } from './copies.ts'
 import type { World } from './world.ts'
 
 export interface Life {
@@ -45,7 +46,7 @@ export function beginLife(world: World, host: SimHost): Life {
     launcher: world.farm.launcherOf(host, life),
     endpoints: world.farm.endpointsOf(host, life),
     filesOf: (digest) =>
-      host.spec.models.some((model) => model.digest === digest)
+      host.models.some((model) => model.digest === digest)
         ? { path: `/models/${digest}`, engine: 'scripted' }
         : null,
     post: (input) => life.machine.post(input),
@@ -58,6 +59,7 @@ export function beginLife(world: World, host: SimHost): Life {
     network,
     journal,
     ranks: life.ranks,
+    models: copierOf(world, host, life),
     notes,
     watch: (step) => {
       if (step.input.kind === 'heartbeat') world.observers.beatTaken(host, step)
@@ -75,6 +77,7 @@ export function beginLife(world: World, host: SimHost): Life {
     machine: life.machine,
     clock,
     entropy,
+    keepAliveMs: null,
     hostOn: (id) => {
       const attempts = traffic.hostOn(id)
       return {
@@ -111,7 +114,7 @@ function describeSelf(about: {
     platform: 'simulated',
     computesIn: spec.computesIn,
     memoryLendBytes: spec.memoryLendBytes,
-    models: spec.models,
+    models: host.models,
     accepts: { ok: true, reason: '' },
   }
 }

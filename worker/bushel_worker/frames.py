@@ -5,7 +5,7 @@ every frame of every test is held against them.)"""
 import json
 import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .checks import (
@@ -125,6 +125,7 @@ class Limits:
     waiting_max: int
     memory_bytes_max: int
     chunk_ms_max: int
+    peer_timeout_ms_max: int = 5000
 
 
 @dataclass(frozen=True)
@@ -141,15 +142,62 @@ class Sampling:
 
 
 @dataclass(frozen=True)
+class World:
+    """The ranks that hold this stage together."""
+
+    rank: int
+    size: int
+    backend: str
+    strategy: str
+    shares: tuple[float, ...]
+    env: dict[str, str]
+    files: dict[str, str]
+
+
+Endpoint = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Links:
+    listen: Endpoint | None
+    next: Endpoint | None
+    followers: tuple[Endpoint, ...]
+    back: Endpoint | None
+
+
+@dataclass(frozen=True)
 class Load:
+    group: str
+    plan: str
     engine: str
     model_path: str
+    model_digest: str
     model_name: str
     dtype: str
+    stage_index: int
     stage_count: int
     layers: tuple[int, int]
-    world_size: int
+    world: World
+    rank: int
+    links: Links
+    secret: str = field(repr=False)
     limits: Limits
+
+    @property
+    def alone(self) -> bool:
+        return self.stage_count == 1 and self.world.size == 1
+
+    @property
+    def first(self) -> bool:
+        return self.stage_index == 0
+
+    @property
+    def last(self) -> bool:
+        return self.stage_index == self.stage_count - 1
+
+    @property
+    def leads(self) -> bool:
+        return self.world.rank == 0
 
 
 @dataclass(frozen=True)
@@ -189,41 +237,61 @@ def attempt_of(line: bytes) -> str:
 
 
 def load_of(frame: dict[str, Any]) -> Load:
-    limits = frame["limits"]
+    limits, world, links = frame["limits"], frame["world"], frame["links"]
     return Load(
+        group=frame["group"],
+        plan=frame["plan"],
         engine=frame["engine"],
         model_path=frame["model"]["path"],
+        model_digest=frame["model"]["digest"],
         model_name=frame["model"]["name"],
         dtype=frame["dtype"],
+        stage_index=frame["stage"]["index"],
         stage_count=frame["stage"]["count"],
         layers=frame["stage"]["layers"],
-        world_size=frame["world"]["size"],
+        world=World(**{**world, "shares": tuple(world["shares"])}),
+        rank=frame["rank"],
+        links=Links(
+            listen=_address(links["listen"]),
+            next=_address(links["next"]),
+            followers=tuple((entry["host"], entry["port"]) for entry in links["followers"]),
+            back=_address(links["back"]),
+        ),
+        secret=frame["secret"],
         limits=Limits(
             context_tokens_max=limits["contextTokensMax"],
             rows_max=limits["rowsMax"],
             waiting_max=limits["waitingMax"],
             memory_bytes_max=limits["memoryBytesMax"],
             chunk_ms_max=limits["chunkMsMax"],
+            peer_timeout_ms_max=limits["peerTimeoutMsMax"],
         ),
     )
 
 
+def _address(entry: dict[str, Any] | None) -> Endpoint | None:
+    return None if entry is None else (entry["host"], entry["port"])
+
+
+def sampling_of(sampling: dict[str, Any]) -> Sampling:
+    return Sampling(
+        temperature=sampling["temperature"],
+        top_p=sampling["topP"],
+        top_k=sampling["topK"],
+        min_p=sampling["minP"],
+        repetition_penalty=sampling["repetitionPenalty"],
+        presence_penalty=sampling["presencePenalty"],
+        frequency_penalty=sampling["frequencyPenalty"],
+        logit_bias=tuple((token, bias) for token, bias in sampling["logitBias"]),
+        seed=int(sampling["seed"]) & 0xFFFFFFFFFFFFFFFF,
+    )
+
+
 def submit_of(frame: dict[str, Any]) -> Submit:
-    sampling = frame["sampling"]
     return Submit(
         attempt=frame["attempt"],
         prompt=frame["prompt"],
-        sampling=Sampling(
-            temperature=sampling["temperature"],
-            top_p=sampling["topP"],
-            top_k=sampling["topK"],
-            min_p=sampling["minP"],
-            repetition_penalty=sampling["repetitionPenalty"],
-            presence_penalty=sampling["presencePenalty"],
-            frequency_penalty=sampling["frequencyPenalty"],
-            logit_bias=tuple(sampling["logitBias"]),
-            seed=int(sampling["seed"]) & 0xFFFFFFFFFFFFFFFF,
-        ),
+        sampling=sampling_of(frame["sampling"]),
         tokens_max=frame["tokensMax"],
         stop=frame["stop"],
         ignore_eos=frame["ignoreEos"],

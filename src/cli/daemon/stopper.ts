@@ -13,7 +13,8 @@ import type { Peers } from './peers.ts'
 const finishMsMax = 10_000
 
 export interface Stopper {
-  server: Server | null
+  /** Whatever takes requests. */
+  readonly servers: Server[]
   readonly stop: (reason: string) => Promise<void>
 }
 
@@ -29,7 +30,7 @@ export function createStopper(parts: {
   const { settings, machine, serving, ranks, peers, log, finish } = parts
   let stopping: Promise<void> | null = null
   const stopper: Stopper = {
-    server: null,
+    servers: [],
     stop: (reason: string): Promise<void> => {
       stopping ??= run(reason)
       return stopping
@@ -37,7 +38,7 @@ export function createStopper(parts: {
   }
   async function run(reason: string): Promise<void> {
     log.logger.info({ reason }, 'stopping')
-    stopper.server?.close()
+    for (const server of stopper.servers) server.close()
     await until(() => serving.generations.liveCount === 0, finishMsMax)
     serving.generations.failAll({
       code: 'stopping',
@@ -49,7 +50,7 @@ export function createStopper(parts: {
     ranks.signalAll('KILL')
     await until(() => ranks.livePids().length === 0, limits.rankTermMsMax)
     await peers.stop()
-    stopper.server?.closeAllConnections()
+    for (const server of stopper.servers) server.closeAllConnections()
     releaseDaemonFile(settings.home)
     log.close()
     finish()

@@ -142,6 +142,18 @@ export function obeyCommit(state: MachineState, order: Order<'group-commit'>): D
   return out
 }
 
+/** Copies are made one at a time for each model; an order that comes again while one runs changes nothing. */
+export function obeyFetch(state: MachineState, order: Order<'model-fetch'>): Decision {
+  const out = decision()
+  if (isStale(state, order.epoch)) return out
+  const { model, from } = order
+  const { models, fetches = [] } = state.self
+  const isHere = models.some((known) => known.digest === model.digest)
+  const isComing = fetches.some((fetch) => fetch.digest === model.digest && fetch.failure === null)
+  if (!isHere && !isComing) out.effects.push({ kind: 'model-fetch', model, from })
+  return out
+}
+
 export function obeyStop(state: MachineState, order: Order<'group-stop'>, nowMs: number): Decision {
   const out = decision()
   if (isStale(state, order.epoch)) return out

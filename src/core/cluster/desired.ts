@@ -1,5 +1,6 @@
 // What people want of the cluster, read out of the registers: deployments, aliases, roster, settings.
 import type { DeploymentId, MachineId } from '../ids.ts'
+import type { DeviceMatrix } from '../backends/device-matrix.ts'
 import type { ModelRef, Strategy } from './group-plan.ts'
 import type { Register, Registers, Version } from './registers.ts'
 import { planted } from '../planted.ts'
@@ -13,6 +14,8 @@ export interface Deployment {
   /** Layers per stage, when a person fixed the split. */
   readonly layers: readonly number[]
   readonly backend: 'auto' | 'ring' | 'jaccl' | 'nccl'
+  /** For JACCL: which RDMA device of each rank leads to which other, in the order of `machines`. */
+  readonly devices?: DeviceMatrix
   readonly replicas: number
   readonly standby: boolean
   readonly contextTokens: number

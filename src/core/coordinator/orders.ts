@@ -1,6 +1,6 @@
 // The orders a coordinator gives. Every one carries its epoch, and may have to be given more than once.
 import type { Decision } from '../cluster/decision.ts'
-import { type GroupPlan, headMachine, machinesOf } from '../cluster/group-plan.ts'
+import { type GroupPlan, type ModelRef, headMachine, machinesOf } from '../cluster/group-plan.ts'
 import type { Epoch } from '../cluster/record.ts'
 import type { Commitment, MachineState } from '../cluster/state.ts'
 import type { MachineId } from '../ids.ts'
@@ -12,6 +12,7 @@ export const stopReasons = {
   unloaded: 'the deployment was unloaded',
   rankLost: 'a rank of the group was lost',
   surplus: 'another group already serves this replica',
+  replaced: 'another group serves the changed wish',
   abandoned: 'its start was abandoned',
   late: 'not every machine answered in time',
 } as const
@@ -39,6 +40,17 @@ export function orderStop(
     if (!isReachable(state, to)) continue
     const epoch = epochOf(state)
     const message = { kind: 'group-stop', epoch, group, deployment, reason, drain } as const
+    out.effects.push({ kind: 'message-send', to, message })
+  }
+}
+
+export function orderFetch(
+  state: MachineState,
+  order: { model: ModelRef; from: MachineId; to: readonly MachineId[]; out: Decision },
+): void {
+  const { model, from, out } = order
+  for (const to of order.to) {
+    const message = { kind: 'model-fetch', epoch: epochOf(state), model, from } as const
     out.effects.push({ kind: 'message-send', to, message })
   }
 }

@@ -13,6 +13,8 @@ export const loadRequest = z.object({
   machines: z.array(z.string()).default([]),
   layers: z.array(z.number().int().min(1)).default([]),
   backend: z.enum(['auto', 'ring', 'jaccl', 'nccl']).default('auto'),
+  /** For JACCL: the RDMA device of each rank towards each other, in the order of `machines`. */
+  devices: z.array(z.array(z.union([z.string(), z.array(z.string()), z.null()]))).optional(),
   replicas: z.number().int().min(1).max(64).default(1),
   standby: z.boolean().default(false),
   contextTokens: z.number().int().min(1).optional(),
