@@ -131,6 +131,12 @@ const suites: readonly Suite[] = [
     minutesMax: 10,
     run: nodeTests(['src/**/*.test.ts', 'web/src/**/*.test.ts', ...filesIn('test/contracts')]),
   },
+  {
+    name: 'simulator',
+    needs: [],
+    minutesMax: 15,
+    run: nodeTests(filesIn('test/simulator')),
+  },
   { name: 'worker', needs: [], minutesMax: 10, run: pythonTests() },
   ...e2e.map((file): Suite => ({
     name: relative('test/e2e', file).replace('.test.ts', ''),

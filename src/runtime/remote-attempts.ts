@@ -39,7 +39,8 @@ export class RemoteAttempts {
       submit: (order, sink) => this.#submit(machine, order, sink),
       cancel: (attempt) => {
         if (planted.missingFence) return
-        if (this.#remote.delete(attempt)) this.#send(machine, { kind: 'attempt-cancel', attempt })
+        if (this.#remote.delete(attempt) && !planted.fencedWorksOn)
+          this.#send(machine, { kind: 'attempt-cancel', attempt })
       },
     }
   }
@@ -65,8 +66,12 @@ export class RemoteAttempts {
     // Looked up, never parsed: what another machine calls its attempts cannot throw here.
     const attempt = message.attempt as AttemptId
     const remote = this.#remote.get(attempt)
+    if (remote === undefined) {
+      this.#tellNobodyWaits(from, message)
+      return
+    }
     // Only the machine that was asked may answer.
-    if (remote === undefined || remote.machine !== from) return
+    if (remote.machine !== from && !planted.anyoneAnswers) return
     remote.heardMs = this.#clock.nowMs()
     const { sink } = remote
     switch (message.kind) {
@@ -80,7 +85,7 @@ export class RemoteAttempts {
         this.#takeToken(remote, message)
         return
       case 'attempt-finished':
-        if (message.end > remote.next) {
+        if (message.end > remote.next && !planted.endTakenEarly) {
           this.#resyncSoon(attempt, remote)
           return
         }
@@ -100,6 +105,12 @@ export class RemoteAttempts {
       case 'attempt-resync':
         return
     }
+  }
+
+  /** The word that it was given up got lost: whoever still works on an attempt hears it again. */
+  #tellNobodyWaits(from: MachineId, { kind, attempt }: AttemptMessage): void {
+    if (kind !== 'attempt-token' && kind !== 'attempt-progressed') return
+    if (!planted.fencedWorksOn) this.#send(from, { kind: 'attempt-cancel', attempt })
   }
 
   #takeToken(remote: Remote, message: Extract<AttemptMessage, { kind: 'attempt-token' }>): void {

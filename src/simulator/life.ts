@@ -7,8 +7,10 @@ import { Machine, type Notes } from '../runtime/machine.ts'
 import { RankSupervisor } from '../runtime/ranks.ts'
 import { Serving } from '../runtime/serving.ts'
 import { wireTraffic } from '../runtime/traffic.ts'
+import { watchSink } from './watch-sink.ts'
 import type { JournalContent } from '../wire/journal-file.ts'
 import type { SimHost } from './host.ts'
+import { farewellOf } from './roster.ts'
 import { copierOf } from './copies.ts'
 import type { World } from './world.ts'
 
@@ -80,10 +82,13 @@ export function beginLife(world: World, host: SimHost): Life {
       const attempts = traffic.hostOn(id)
       return {
         submit: (order, sink) => {
-          world.observers.attempted(host, order)
-          attempts.submit(order, sink)
+          world.observers.attempted(host, { ...order, machine: id })
+          attempts.submit(order, watchSink(world, order.attempt, sink))
         },
-        cancel: (attempt) => attempts.cancel(attempt),
+        cancel: (attempt) => {
+          world.observers.attemptCancelled(attempt)
+          attempts.cancel(attempt)
+        },
       }
     },
   })
@@ -120,8 +125,10 @@ function followRoster(world: World, host: SimHost, life: Life): void {
   life.machine.subscribe((state) => {
     if (state.registers === seen) return
     seen = state.registers
-    if (isMachineRemoved(state.registers, state.self.id))
+    if (isMachineRemoved(state.registers, state.self.id)) {
+      host.disk.farewell = farewellOf(state.registers, state.self.id)
       life.machine.post({ kind: 'registers-replace', registers: new Map() })
+    }
     world.after(world.random.between(0, 400), () => {
       if (life.isAlive) world.network.reviewTrust(host)
     })

@@ -14,13 +14,35 @@ export const plantedBugs: Readonly<
   epochUnchecked: { invariant: 'S2', words: 'orders of any epoch are obeyed' },
   groupIdReused: { invariant: 'S3', words: 'every start under one epoch gets the same group id' },
   readyTooSoon: { invariant: 'S4', words: 'requests are sent to groups that are still forming' },
+  stageLossUnseen: {
+    invariant: 'S4',
+    words: 'a group that has lost a stage still counts as ready',
+  },
   missingFence: {
     invariant: 'S5',
     words: 'late words of an attempt that was given up are listened to',
   },
+  anyoneAnswers: {
+    invariant: 'S5',
+    words: 'whoever says something about an attempt is taken for the machine that was asked',
+  },
+  fencedWorksOn: {
+    invariant: 'S5',
+    words: 'an attempt that was given up is not cancelled where it runs',
+  },
   positionUnchecked: { invariant: 'S6', words: 'tokens are taken at whatever position they come' },
+  endTakenEarly: {
+    invariant: 'S6',
+    words: 'the end of an answer is taken before all of its tokens are here',
+  },
+  replayForgotten: { invariant: 'S6', words: 'a resumed attempt starts from the prompt alone' },
   failsWithoutEnding: { invariant: 'S7', words: 'a request that failed is not over' },
+  refusalRetried: {
+    invariant: 'S7',
+    words: 'a refusal is taken for a loss, and another group is asked',
+  },
   replayCharged: { invariant: 'S8', words: 'tokens that were replayed are charged again' },
+  promptRecounted: { invariant: 'S8', words: 'the prompt is counted again with every attempt' },
   rankForgotten: {
     invariant: 'S9',
     words: 'a rank stopped before it was ready is forgotten instead of ended',
@@ -51,9 +73,17 @@ export const plantedBugs: Readonly<
     invariant: 'L3',
     words: 'a request whose attempt was lost is not offered another group',
   },
+  onlyItsGroup: {
+    invariant: 'L3',
+    words: 'a request that lost its group waits for that very group',
+  },
   startNotAborted: { invariant: 'L4', words: 'what a failed start leaves behind is left there' },
   killedOnce: { invariant: 'L4', words: 'KILL is sent once' },
   ghostKept: { invariant: 'L5', words: 'machines that left the roster are never forgotten' },
+  tombstoneUntold: {
+    invariant: 'L6',
+    words: 'machines tell each other what is wanted, not what is removed',
+  },
 }
 
 export function isPlantedBug(name: string): name is PlantedBug {

@@ -22,6 +22,7 @@ export const invariants = {
   L3: 'every request ends',
   L4: 'at most one restart per group after the last fault, and nothing is left over',
   L5: 'machines that left are forgotten within 60 s',
+  L6: 'who left or was removed is out, 8 s after it could be heard of',
 } as const
 
 export type Invariant = keyof typeof invariants

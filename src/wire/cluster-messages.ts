@@ -147,7 +147,13 @@ export const clusterMessageSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('record-ask') }),
   z.object({ kind: z.literal('registers'), entries: z.array(registerEntrySchema).max(100_000) }),
   z.object({ kind: z.literal('registers-ask') }),
-  z.object({ kind: z.literal('group-prepare'), epoch: epochSchema, wish: count, plan: groupPlan }),
+  z.object({
+    kind: z.literal('group-prepare'),
+    epoch: epochSchema,
+    wish: count,
+    plan: groupPlan,
+    version: z.string().max(64),
+  }),
   z.object({
     kind: z.literal('group-prepared'),
     ...formation,

@@ -33,6 +33,8 @@ export type GroupMessage =
       readonly epoch: Epoch
       readonly wish: number
       readonly plan: GroupPlan
+      /** What its machines were taken to run; whoever runs another refuses a group of several. */
+      readonly version: string
     }
   | {
       readonly kind: 'group-prepared'

@@ -79,7 +79,9 @@ function withUpkeep(
   const news: ClusterMessage[] = []
   if (before.registers !== after.registers) {
     const entries = [...after.registers].filter(
-      ([key, value]) => before.registers.get(key) !== value,
+      ([key, register]) =>
+        before.registers.get(key) !== register &&
+        (register.value !== undefined || !planted.tombstoneUntold),
     )
     news.push({ kind: 'registers', entries })
   }

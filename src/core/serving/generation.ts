@@ -164,6 +164,7 @@ export function advanceGeneration(
   if (isFenced && !planted.missingFence) return unchanged
   switch (input.kind) {
     case 'group-offered':
+      if (planted.onlyItsGroup && isAnotherGroup(generation, input.group)) return unchanged
       return generation.phase === 'waiting' ? startAttempt(generation, input, nowMs) : unchanged
     case 'wait-checked':
       return checkWait(generation, input.waitedFor, nowMs)
@@ -174,6 +175,8 @@ export function advanceGeneration(
     case 'attempt-finished':
       return finish(generation, input, nowMs)
     case 'attempt-refused':
+      if (planted.refusalRetried)
+        return loseAttempt(generation, { cause: input.error.message, crash: null }, nowMs)
       return end(generation, [{ kind: 'client-fail', error: input.error }])
     case 'attempt-lost':
       return loseAttempt(generation, { cause: input.cause, crash: input.crash ?? null }, nowMs)
@@ -203,9 +206,19 @@ function startAttempt(
   return {
     generation: { ...generation, phase: 'running', attempt, taken: false, attemptsMade: number },
     actions: [
-      { kind: 'attempt-start', attempt, replay: generation.sent, alone: generation.suspected },
+      {
+        kind: 'attempt-start',
+        attempt,
+        replay: planted.replayForgotten ? [] : generation.sent,
+        alone: generation.suspected,
+      },
     ],
   }
+}
+
+function isAnotherGroup({ history }: Generation, group: GroupId): boolean {
+  const last = history.at(-1)
+  return last !== undefined && last.group !== group
 }
 
 function accept(
@@ -213,8 +226,10 @@ function accept(
   { promptTokens, cachedTokens }: { promptTokens: number; cachedTokens: number },
 ): GenerationStep {
   // A resumed attempt is accepted again; the client has already been told, and its prompt was counted.
-  if (generation.accepted) return { generation: { ...generation, taken: true }, actions: [] }
-  const usage = { ...generation.usage, promptTokens, cachedTokens }
+  if (generation.accepted && !planted.promptRecounted)
+    return { generation: { ...generation, taken: true }, actions: [] }
+  const counted = planted.promptRecounted ? generation.usage.promptTokens : 0
+  const usage = { ...generation.usage, promptTokens: counted + promptTokens, cachedTokens }
   return {
     generation: { ...generation, taken: true, accepted: true, usage },
     actions: [{ kind: 'client-accept', promptTokens, cachedTokens }],
@@ -243,7 +258,7 @@ function finish(
   nowMs: number,
 ): GenerationStep {
   const completionTokens = generation.sent.length
-  if (usage.completionTokens > completionTokens) {
+  if (usage.completionTokens > completionTokens && !planted.endTakenEarly) {
     const cause = `the end came after ${completionTokens} of ${usage.completionTokens} tokens`
     return loseAttempt(generation, { cause, crash: null }, nowMs)
   }

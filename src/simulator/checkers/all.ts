@@ -1,7 +1,9 @@
-// Every checker of a run. S5–S8 are checked by the clients themselves, token by token.
+// Every checker of a run. S5–S8 are checked by the clients themselves, token by token, and by attempts.ts.
 import type { Figures } from '../figures.ts'
+import { attemptChecker } from './attempts.ts'
 import { boundChecker } from './bounds.ts'
 import type { Checker, Scene } from './checker.ts'
+import { circulationChecker } from './circulation.ts'
 import { coordinationChecker } from './coordination.ts'
 import { epochChecker } from './epochs.ts'
 import { fileChecker } from './files.ts'
@@ -14,6 +16,7 @@ import { registerChecker } from './registers.ts'
 import { restChecker } from './rest.ts'
 import { stopChecker } from './stops.ts'
 import { strangerChecker } from './strangers.ts'
+import { workChecker } from './work.ts'
 
 export function allCheckers(scene: Scene, figures: Figures): readonly Checker[] {
   const { clients } = scene
@@ -27,12 +30,17 @@ export function allCheckers(scene: Scene, figures: Figures): readonly Checker[] 
     orderChecker(scene),
     fileChecker(scene),
     strangerChecker(scene),
+    attemptChecker(scene),
+    workChecker(scene),
+    circulationChecker(scene),
     boundChecker(scene, figures),
     coordinationChecker(scene),
     readinessChecker(scene),
     restChecker(scene),
     {
       attempted: (_host, order) => clients.attempted(order),
+      attemptEnded: (attempt) => clients.attemptOver(attempt),
+      attemptCancelled: (attempt) => clients.attemptOver(attempt),
       crashed: (host) => clients.gatewayLost(host),
     },
   ]

@@ -6,10 +6,12 @@ import { type Checker, type Scene, nameOf } from './checker.ts'
 
 const coordinatorMsMax = 10_000
 const ghostMsMax = 60_000
+const turnMs = 1000
 
 export function coordinationChecker({ world }: Scene): Checker {
   const { verdict } = world
   let healedMs: number | null = null
+  const strangeSinceMs = new Map<string, number>()
   return {
     healed() {
       healedMs = world.nowMs
@@ -43,7 +45,15 @@ export function coordinationChecker({ world }: Scene): Checker {
       const state = host.life?.machine.state
       if (state === undefined || !host.isRunning) continue
       for (const peer of state.peers.values()) {
-        if (roster(state.registers).has(peer.id)) continue
+        if (roster(state.registers).has(peer.id)) {
+          strangeSinceMs.delete(`${host.spec.index} ${host.lives} ${peer.id}`)
+          continue
+        }
+        const key = `${host.spec.index} ${host.lives} ${peer.id}`
+        const sinceMs = strangeSinceMs.get(key) ?? host.monotonicMs
+        strangeSinceMs.set(key, sinceMs)
+        // Long silent and only now taken out: it goes at the next turn.
+        if (host.monotonicMs - sinceMs < turnMs) continue
         const silentMs = host.monotonicMs - peer.heardMs
         verdict.check(
           'L5',
