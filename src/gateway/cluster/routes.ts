@@ -4,6 +4,7 @@ import { strategies } from '../../core/cluster/group-plan.ts'
 import { ApiError } from '../api-error.ts'
 import type { GatewayApp, GatewayParts } from '../context.ts'
 import { parseBody, readJson } from '../read-json.ts'
+import { addAliasRoutes } from './alias-routes.ts'
 import { type MembershipActions, addMembershipRoutes } from './membership-routes.ts'
 import { clusterView, deploymentViews } from './view.ts'
 
@@ -38,6 +39,7 @@ export function addClusterRoutes(
   actions: ClusterActions,
 ): void {
   addMembershipRoutes(app, actions.membership)
+  addAliasRoutes(app, parts)
   parts.api.describe({
     method: 'get',
     path: '/cluster/view',
