@@ -44,6 +44,11 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Models',
     load: () => import('./commands/unload.ts'),
   },
+  alias: {
+    summary: 'give models other names, such as gpt-4o',
+    section: 'Models',
+    load: () => import('./commands/alias.ts'),
+  },
   ps: {
     summary: 'show what is served, by which ranks',
     section: 'Models',

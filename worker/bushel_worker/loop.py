@@ -191,6 +191,10 @@ class Loop:
         shown, finished = [], []
         for draw in draws:
             row, token = draw.row, draw.token
+            if row.constraint is not None and row.constraint.problem is not None:
+                self._scheduler.leave(batch, row)
+                self._refuse(row, "bad-grammar", f"the grammar cannot be followed further: {row.constraint.problem}")
+                continue
             if token in row.ends:
                 finished.append((row, "stop"))
                 continue
@@ -254,9 +258,11 @@ class Loop:
 
     def _fail(self, row: Row, error: Exception) -> None:
         print(f"text of one attempt failed: {type(error).__name__}", file=sys.stderr, flush=True)
+        self._refuse(row, "internal", f"the answer's text cannot be read ({type(error).__name__})")
+
+    def _refuse(self, row: Row, code: str, message: str) -> None:
         self.open.discard(row.attempt)
-        message = f"the answer's text cannot be read ({type(error).__name__})"
-        self._tell({"kind": "failed", "attempt": row.attempt, "code": "internal", "message": message})
+        self._tell({"kind": "failed", "attempt": row.attempt, "code": code, "message": message})
 
     def _tell(self, frame: dict[str, Any]) -> None:
         self._send(frame)

@@ -35,7 +35,7 @@ from typing import Any
 
 from . import VERSION
 from .frames import Load
-from .language import PromptRefused
+from .language import ConstraintRefused, PromptRefused
 from .memory import CacheCost, MemoryPlan
 from .rows import Chunk, Draw, Row
 from .service import Service
@@ -102,6 +102,10 @@ class ScriptedLanguage:
             return list(text.encode()) or [32]
         except UnicodeEncodeError:
             raise PromptRefused("it holds text that is not valid Unicode") from None
+
+    def constraint(self, prompt: dict[str, Any], ids: list[int], grammar: dict[str, Any] | None) -> None:
+        if grammar is not None:
+            raise ConstraintRefused("a script says what it says")
 
     def text_plan(self, prompt: dict[str, Any], ids: list[int], stops: list[str]) -> TextPlan:
         plan = TextPlan(ByteDecoder(TABLE), stops)

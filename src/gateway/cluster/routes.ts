@@ -5,6 +5,7 @@ import { ApiError } from '../api-error.ts'
 import type { GatewayApp, GatewayParts } from '../context.ts'
 import { parseBody, readJson } from '../read-json.ts'
 import { addGenerationRoutes } from './generation-routes.ts'
+import { addAliasRoutes } from './alias-routes.ts'
 import { type MembershipActions, addMembershipRoutes } from './membership-routes.ts'
 import { clusterView, deploymentViews } from './view.ts'
 
@@ -42,6 +43,7 @@ export function addClusterRoutes(
 ): void {
   addMembershipRoutes(app, actions.membership)
   addGenerationRoutes(app, parts, () => actions.nowMs())
+  addAliasRoutes(app, parts)
   parts.api.describe({
     method: 'get',
     path: '/cluster/view',
