@@ -119,6 +119,11 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Knowledge',
     load: () => import('./commands/mcp.ts'),
   },
+  bench: {
+    summary: 'measure Bushel beside what it is compared with',
+    section: 'Project',
+    load: () => import('./commands/bench.ts'),
+  },
   test: {
     summary: 'run every check and test of Bushel itself',
     section: 'Project',

@@ -30,6 +30,8 @@ export type Effect =
       readonly rank: number
       readonly signal: 'TERM' | 'KILL'
       readonly cause: string
+      /** A coordinator's order: its epoch is on disk first. What the agent decides itself waits for no disk. */
+      readonly ordered: boolean
     }
   | {
       readonly kind: 'note'

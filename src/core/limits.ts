@@ -12,8 +12,10 @@ export const limits = {
   resetGraceMs: 400,
   /** A coordinator acts only on a view that has stopped changing. */
   viewStableMs: 2000,
-  /** Dead strangers to the roster are forgotten; their records would otherwise live for ever. */
-  ghostForgetMs: 60_000,
+  /** Silent strangers to the roster are forgotten, within a minute of their last word in all. */
+  ghostForgetMs: 55_000,
+  /** A link that said nothing for this long is no longer listed: laptops change networks, names pile up. */
+  linkForgetMs: 10_000,
 
   // -- the loop
   tickEveryMs: 250,
@@ -24,7 +26,18 @@ export const limits = {
   /** Wall clock against monotonic clock: a larger gap means the machine slept. */
   sleepGapMs: 5000,
 
+  /** Messages that wait behind a journal that cannot be written. They are best effort; memory is not. */
+  effectsWaitingMax: 2000,
+
   // -- group starts
+  /** Orders are repeated this often until a record shows that they were obeyed: messages get lost. */
+  orderRepeatMs: 1000,
+  /** After a refused plan, time for the records to show why. */
+  refusedHoldOffMs: 1000,
+  /** A machine that was gone first gets to say what it runs now: what arrives first may be what was held up. */
+  returnPatienceMs: 1000,
+  /** No new group while a machine that just came has not said what it already runs. */
+  recordPatienceMs: 2000,
   /** A reservation that nobody commits is given back. */
   reservationMsMax: 10_000,
   prepareMsMax: 5000,
@@ -36,6 +49,10 @@ export const limits = {
   rankStallMsMax: 5000,
   /** From TERM to KILL. */
   rankTermMsMax: 2000,
+  /** A process stuck in the kernel outlives one KILL; it is sent again until the process is gone. */
+  rankKillRepeatMs: 5000,
+  /** A rank that outlives KILL this long holds memory nobody else may have: the machine takes no new ones. */
+  rankUndeadMs: 30_000,
   /** A rank that has answered this many tokens had worked: its restart is immediate. */
   workedTokensMin: 20,
   restartBackoffMsMin: 1000,
@@ -52,6 +69,8 @@ export const limits = {
   readyWaitMsMax: 600_000,
   /** Replays of one generation that are explained by machines, links or operators. */
   attemptsPerGenerationMax: 12,
+  /** A group that just lost an attempt is asked again only after this: by then the view has caught up. */
+  attemptRetryMs: 1000,
   prefillChunkMsMax: 1000,
   requestBodyBytesMax: 33_554_432,
   /** A reader that does not read is held to this much. */
@@ -60,6 +79,11 @@ export const limits = {
   /** Headers wait this long for a refusal that deserves its own status code. */
   headersHoldMs: 1500,
   drainMsMax: 120_000,
+
+  // -- words between ranks
+  relayRepeatMs: 500,
+  /** More operations unheard than this, and the other rank is as good as gone. */
+  relayWaitingMax: 1024,
 
   // -- the wire
   peerFrameBytesMax: 67_108_864,

@@ -45,6 +45,7 @@ const mappings: Readonly<Record<string, Mapping>> = {
   'bad-grammar': { ...badRequest, code: 'invalid_schema' },
   unsupported: { ...badRequest, code: 'unsupported' },
   overloaded: { status: 429, type: 'rate_limit_error', code: 'overloaded' },
+  'model-unloaded': { status: 503, type: 'server_error', code: 'model_unloaded' },
   'wait-expired': { status: 503, type: 'server_error', code: 'model_not_ready' },
   stopping: { status: 503, type: 'server_error', code: 'stopping' },
 }

@@ -3,10 +3,12 @@
 export type CancelTimer = () => void
 
 export interface Clock {
-  /** Monotonic; stands still while the machine sleeps. */
+  /** Monotonic. It may stand still while the machine sleeps, or count on: systems differ. */
   nowMs(): number
-  /** The wall clock, for display and for noticing sleep. */
+  /** The wall clock, for display alone: people and time servers set it by hours. */
   wallMs(): number
+  /** How long the machine has slept since the program began, as far as it can tell. */
+  sleptMs(): number
   after(ms: number, run: () => void): CancelTimer
   every(ms: number, run: () => void): CancelTimer
 }

@@ -1,12 +1,12 @@
 // Attempts that other machines run on ranks here. What was sent is kept until the asker has it, so that a
 // link lost in the middle costs a repetition and not the answer.
-import { type AttemptId, type MachineId, attemptId, groupId } from '../core/ids.ts'
+import type { AttemptId, GroupId, MachineId } from '../core/ids.ts'
 import type { Question, Token } from '../core/serving/request.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { GenerationMessage } from '../wire/generation-messages.ts'
+import type { AttemptMessage } from '../wire/generation-messages.ts'
 import type { AttemptHost, AttemptSink } from './attempts.ts'
 
-type Send = (to: MachineId, message: GenerationMessage) => void
+type Send = (to: MachineId, message: AttemptMessage) => void
 
 interface Served {
   readonly from: MachineId
@@ -14,8 +14,8 @@ interface Served {
   /** Position of the first token of this attempt: what came before was replayed. */
   readonly start: number
   readonly tokens: Token[]
-  accepted: GenerationMessage | null
-  terminal: GenerationMessage | null
+  accepted: AttemptMessage | null
+  terminal: AttemptMessage | null
 }
 
 /** A finished attempt can be asked for again this long. */
@@ -33,7 +33,7 @@ export class AttemptServer {
     this.#clock = parts.clock
   }
 
-  take(from: MachineId, message: GenerationMessage): void {
+  take(from: MachineId, message: AttemptMessage): void {
     if (message.kind === 'attempt-submit') this.#submit(from, message)
     else if (message.kind === 'attempt-cancel') this.#cancel(from, message.attempt)
     else if (message.kind === 'attempt-resync') this.#resync(from, message)
@@ -45,7 +45,7 @@ export class AttemptServer {
       if (served.from === machine) this.#cancel(machine, served.attempt)
   }
 
-  #submit(from: MachineId, message: Extract<GenerationMessage, { kind: 'attempt-submit' }>): void {
+  #submit(from: MachineId, message: Extract<AttemptMessage, { kind: 'attempt-submit' }>): void {
     const { attempt, replay } = message
     const key = keyOf(from, attempt)
     // Submitted twice over two links: the first one is already being answered.
@@ -61,7 +61,7 @@ export class AttemptServer {
     this.#served.set(key, served)
     const order = {
       attempt: localId(from, attempt),
-      group: groupId(message.group),
+      group: message.group as GroupId,
       question: message.question as unknown as Question,
       replay,
     }
@@ -70,8 +70,8 @@ export class AttemptServer {
 
   #sinkFor(served: Served): AttemptSink {
     const { from, attempt } = served
-    const say = (message: GenerationMessage): void => this.#send(from, message)
-    const end = (message: GenerationMessage): void => {
+    const say = (message: AttemptMessage): void => this.#send(from, message)
+    const end = (message: AttemptMessage): void => {
       served.terminal = message
       say(message)
       this.#clock.after(keptMs, () => this.#served.delete(keyOf(from, attempt)))
@@ -124,7 +124,7 @@ export class AttemptServer {
   }
 }
 
-function tokenMessage(attempt: string, position: number, token: Token): GenerationMessage {
+function tokenMessage(attempt: string, position: number, token: Token): AttemptMessage {
   return { kind: 'attempt-token', attempt, position, token: token as never }
 }
 
@@ -134,5 +134,5 @@ function keyOf(from: MachineId, attempt: string): string {
 
 /** Two gateways may count their attempts alike; on this machine the asker's id keeps them apart. */
 function localId(from: MachineId, attempt: string): AttemptId {
-  return attemptId(`${attempt}.${from.slice(0, 8)}`)
+  return `${attempt}.${from.slice(0, 8)}` as AttemptId
 }

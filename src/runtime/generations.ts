@@ -31,6 +31,7 @@ import { limits } from '../core/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Entropy } from '../ports/entropy.ts'
 import type { AttemptHost, AttemptSink } from './attempts.ts'
+import { planted } from '../core/planted.ts'
 
 /** Who reads the answer. Exactly one of finished and failed ends it. */
 export interface GenerationListener {
@@ -47,15 +48,19 @@ export interface GenerationPorts {
   /** The best ready group now, given how busy this gateway keeps each; null when there is none. */
   readonly route: (
     deployment: DeploymentId,
-    known: { load: ReadonlyMap<GroupId, number>; avoid: GroupId | null },
+    known: { load: ReadonlyMap<GroupId, number>; avoid: readonly GroupId[] },
   ) => Route | null
   /** What a waiting generation waits for, in words. */
   readonly waitingFor: (deployment: DeploymentId) => string
+  /** "removed" only by an explicit wish; a deployment that is merely not known yet is "absent". */
+  readonly standingOf: (deployment: DeploymentId) => 'wanted' | 'removed' | 'absent'
   readonly hostOn: (machine: MachineId) => AttemptHost
 }
 
 interface Live {
   generation: Generation
+  /** Asked for on demand it may be waiting for a deployment whose old tombstone is still in force. */
+  wasWanted: boolean
   readonly listener: GenerationListener
 }
 
@@ -80,7 +85,8 @@ export class Generations {
       question: asked.question,
     }
     const step = beginGeneration(request, this.#ports.clock.nowMs())
-    const live: Live = { generation: step.generation, listener }
+    const wasWanted = this.#ports.standingOf(asked.deployment) === 'wanted'
+    const live: Live = { generation: step.generation, wasWanted, listener }
     this.#live.set(id, live)
     this.#perform(live, step)
     return { id, cancel: () => this.#advance(live, { kind: 'client-gone' }) }
@@ -94,7 +100,14 @@ export class Generations {
   offer(): void {
     for (const live of this.#live.values()) {
       if (live.generation.phase !== 'waiting') continue
+      if (planted.requestForgotten && live.generation.attemptsMade > 0) continue
       const { waitingSinceMs, request } = live.generation
+      const standing = this.#ports.standingOf(request.deployment)
+      live.wasWanted ||= standing === 'wanted'
+      if (standing === 'removed' && live.wasWanted) {
+        this.#advance(live, { kind: 'deployment-removed' })
+        continue
+      }
       const expired = this.#ports.clock.nowMs() - waitingSinceMs >= limits.readyWaitMsMax
       // The reason is worked out only when it is about to be told.
       const waitedFor = expired ? this.#ports.waitingFor(request.deployment) : ''

@@ -1,6 +1,6 @@
 // The machine loop: inputs in, one pure step, effects out in order. It owns no decisions.
 import { assertNever } from '../core/assert.ts'
-import type { MachineState } from '../core/cluster/state.ts'
+import type { MachineState, Moment } from '../core/cluster/state.ts'
 import type { Effect } from '../core/effects.ts'
 import type { MachineId } from '../core/ids.ts'
 import { limits } from '../core/limits.ts'
@@ -9,7 +9,7 @@ import type { MachineInput, RankProgress, RegisterWrite } from '../core/machine/
 import { stepMachine } from '../core/machine/step.ts'
 import type { CancelTimer, Clock } from '../ports/clock.ts'
 import type { Entropy } from '../ports/entropy.ts'
-import type { Journal } from '../ports/journal.ts'
+import type { Journal, JournalSnapshot } from '../ports/journal.ts'
 import type { PeerNetwork } from '../ports/peer-network.ts'
 
 type RankEffect = Extract<
@@ -31,6 +31,14 @@ export interface Notes {
   ): void
 }
 
+/** One turn of the loop, for whoever looks over its shoulder. */
+export interface StepSeen {
+  readonly input: MachineInput
+  readonly before: MachineState
+  readonly after: MachineState
+  readonly effects: readonly Effect[]
+}
+
 export interface MachinePorts {
   readonly clock: Clock
   readonly entropy: Entropy
@@ -38,6 +46,7 @@ export interface MachinePorts {
   readonly journal: Journal
   readonly ranks: RankKeeper
   readonly notes: Notes
+  readonly watch?: (step: StepSeen) => void
 }
 
 /** How soon a failed journal write is tried again; everything behind it waits. */
@@ -46,21 +55,24 @@ const journalRetryMs = 1000
 export class Machine {
   readonly #ports: MachinePorts
   #state: MachineState
+  #inbox: MachineInput[] = []
+  #stepping = false
   #queue: Effect[] = []
   #writing = false
+  #saved: Pick<JournalSnapshot, 'registers' | 'epochSeen'> | null = null
   #timers: CancelTimer[] = []
   #listeners = new Set<(state: MachineState) => void>()
   #pendingWrites: { writes: readonly RegisterWrite[]; done: () => void }[] = []
   #durable: (() => void)[] = []
   #lastTickMs: number
-  #lastWallMs: number
+  #sleptMs: number
   #stopped = false
 
   constructor(initial: MachineState, ports: MachinePorts) {
     this.#ports = ports
     this.#state = initial
     this.#lastTickMs = ports.clock.nowMs()
-    this.#lastWallMs = ports.clock.wallMs()
+    this.#sleptMs = ports.clock.sleptMs()
   }
 
   get state(): MachineState {
@@ -68,12 +80,12 @@ export class Machine {
   }
 
   start(): void {
-    const { clock, network } = this.#ports
+    const { clock } = this.#ports
     this.#timers.push(
       clock.every(limits.tickEveryMs, () => this.#tick()),
-      clock.every(limits.heartbeatEveryMs, () => network.beat(ownBeat(this.#state))),
+      clock.every(limits.heartbeatEveryMs, () => this.#beat()),
     )
-    network.beat(ownBeat(this.#state))
+    this.#beat()
     this.#tick()
   }
 
@@ -83,31 +95,55 @@ export class Machine {
     for (const cancel of this.#timers) cancel()
     this.#timers = []
     this.#queue = []
+    this.#inbox = []
   }
 
-  /** Called after every step that changed the state. */
+  /** Called after every step that changed something besides when a peer was last heard. */
   subscribe(listener: (state: MachineState) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
 
+  /** Takes an input. What it causes may post again; that waits its turn. */
   post(input: MachineInput): void {
     if (this.#stopped) return
-    const { clock, entropy } = this.#ports
-    const before = this.#state
-    const moment = { nowMs: clock.nowMs(), entropy: entropy.hex(16) }
-    const { state, effects } = stepMachine(before, input, moment)
-    this.#state = state
-    this.#queue.push(...effects)
-    this.#pump()
-    if (state === before) return
-    for (const listener of this.#listeners) listener(state)
+    this.#inbox.push(input)
+    if (this.#stepping) return
+    this.#stepping = true
+    try {
+      this.#noticeSleep()
+      for (let next = this.#inbox.shift(); next !== undefined; next = this.#inbox.shift())
+        this.#step(next)
+    } finally {
+      this.#stepping = false
+    }
   }
 
   /** Changes desired state; calls back once the change would survive a crash. */
   write(writes: readonly RegisterWrite[], done: () => void): void {
     this.#pendingWrites.push({ writes, done })
     this.#flushWrites()
+  }
+
+  #step(input: MachineInput): void {
+    const { clock, entropy, watch } = this.#ports
+    const before = this.#state
+    const moment = new LiveMoment(clock.nowMs(), entropy)
+    const { state, effects } = stepMachine(before, input, moment)
+    this.#state = state
+    watch?.({ input, before, after: state, effects })
+    for (const effect of effects) this.#enqueue(effect)
+    this.#pump()
+    if (state === before || (input.kind === 'heartbeat' && isOnlyHeard(before, state))) return
+    for (const listener of this.#listeners) listener(state)
+  }
+
+  /** Sleep is noticed before anything else is done with a state that belongs to yesterday. */
+  #noticeSleep(): void {
+    const sleptMs = this.#ports.clock.sleptMs()
+    const gapMs = sleptMs - this.#sleptMs
+    this.#sleptMs = sleptMs
+    if (gapMs > limits.sleepGapMs) this.#inbox.unshift({ kind: 'woken', sleptMs: gapMs })
   }
 
   #flushWrites(): void {
@@ -122,14 +158,29 @@ export class Machine {
   #tick(): void {
     const { clock, ranks } = this.#ports
     const nowMs = clock.nowMs()
-    const wallMs = clock.wallMs()
-    const elapsedMs = nowMs - this.#lastTickMs
-    const lagMs = Math.max(0, elapsedMs - limits.tickEveryMs)
-    const sleptMs = Math.max(0, wallMs - this.#lastWallMs - elapsedMs)
+    const lagMs = Math.max(0, nowMs - this.#lastTickMs - limits.tickEveryMs)
     this.#lastTickMs = nowMs
-    this.#lastWallMs = wallMs
-    this.post({ kind: 'tick', lagMs, sleptMs, progress: ranks.progress() })
+    this.post({ kind: 'tick', lagMs, progress: ranks.progress() })
     this.#flushWrites()
+  }
+
+  #beat(): void {
+    const { clock, network } = this.#ports
+    // Nothing that was true before a sleep is told to anyone after it.
+    if (clock.sleptMs() - this.#sleptMs > limits.sleepGapMs) this.#tick()
+    network.beat(ownBeat(this.#state))
+  }
+
+  #enqueue(effect: Effect): void {
+    if (this.#writing && needsNoJournal(effect)) {
+      this.#perform(effect)
+      return
+    }
+    this.#queue.push(effect)
+    if (this.#queue.length <= limits.effectsWaitingMax) return
+    // The disk has been failing for long. Messages are best effort and are said again; memory is not.
+    const oldest = this.#queue.findIndex((waiting) => waiting.kind === 'message-send')
+    if (oldest !== -1) this.#queue.splice(oldest, 1)
   }
 
   #pump(): void {
@@ -142,9 +193,16 @@ export class Machine {
   }
 
   #save(): void {
-    this.#writing = true
     const { registers, epochSeen, self } = this.#state
     const waiting = this.#durable.splice(0)
+    if (this.#saved?.registers === registers && this.#saved.epochSeen === epochSeen) {
+      // An earlier write already carried what this one was for.
+      this.#writing = false
+      for (const done of waiting) done()
+      this.#pump()
+      return
+    }
+    this.#writing = true
     this.#ports.journal.save({ registers, epochSeen, incarnation: self.incarnation }, (error) => {
       if (error !== null) {
         const about = { reason: error.message }
@@ -153,6 +211,7 @@ export class Machine {
         this.#ports.clock.after(journalRetryMs, () => this.#save())
         return
       }
+      this.#saved = { registers, epochSeen }
       this.#writing = false
       for (const done of waiting) done()
       this.#pump()
@@ -184,3 +243,56 @@ export class Machine {
     else this.#ports.clock.after(0, () => this.post({ kind: 'message', from: to, message }))
   }
 }
+
+/** Randomness is drawn when it is used: of a thousand inputs one needs any. */
+class LiveMoment implements Moment {
+  readonly nowMs: number
+  readonly #entropy: Entropy
+
+  constructor(nowMs: number, entropy: Entropy) {
+    this.nowMs = nowMs
+    this.#entropy = entropy
+  }
+
+  get entropy(): string {
+    return this.#entropy.hex(16)
+  }
+}
+
+/** A beat that brought nothing but the time it came at. */
+function isOnlyHeard(before: MachineState, after: MachineState): boolean {
+  return (
+    before.viewRevision === after.viewRevision &&
+    before.registers === after.registers &&
+    before.caughtUp === after.caughtUp
+  )
+}
+
+/**
+ * What may be done while the disk does not answer: saying what is, asking, and ending a rank that hangs.
+ * None of it promises anything that a crash could forget.
+ */
+function needsNoJournal(effect: Effect): effect is Exclude<Effect, { kind: 'journal-write' }> {
+  switch (effect.kind) {
+    case 'note':
+      return true
+    case 'rank-stop':
+      return !effect.ordered
+    case 'message-send':
+      return plainTalk.has(effect.message.kind)
+    case 'journal-write':
+    case 'rank-start':
+    case 'rank-drain':
+    case 'endpoints-reserve':
+      return false
+    default:
+      return assertNever(effect)
+  }
+}
+
+const plainTalk: ReadonlySet<string> = new Set([
+  'record',
+  'record-ask',
+  'registers-ask',
+  'group-refused',
+])

@@ -1,23 +1,36 @@
 // Keeps the rank processes of this machine: starts, drains and ends them as the agent decides, and
 // sorts what they say into news for the loop and tokens for the attempts.
+import { type GroupPlan, placedRanks } from '../core/cluster/group-plan.ts'
 import type { GroupId } from '../core/ids.ts'
 import type { MachineInput, RankProgress, RankReport } from '../core/machine/inputs.ts'
 import { holdingKey } from '../core/cluster/state.ts'
 import type { Effect } from '../core/effects.ts'
 import type { ModelDigest } from '../core/ids.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { EndpointOutcome, EndpointSource } from '../ports/endpoint-source.ts'
 import type { RankLauncher, RankProcess } from '../ports/rank-launcher.ts'
 import type { FrameFromWorker, FrameToWorker } from '../wire/worker-frames.ts'
 import { type AttemptFrame, LocalAttempts } from './attempts.ts'
 import { type ModelFiles, loadFrameFor } from './load-frame.ts'
 import type { Notes, RankKeeper } from './machine.ts'
+import type { RelayBody, Relays } from './relays.ts'
+
+/** Where words between ranks come in and go out. */
+export interface RelayEnd {
+  relayThrough(relays: Pick<Relays, 'say' | 'forget'>): void
+  /** False when that rank is not up here. */
+  hearRelay(to: { group: GroupId; rank: number }, from: number, body: RelayBody): boolean
+  failGroup(group: GroupId, cause: string): void
+}
 
 interface Kept {
+  readonly plan: GroupPlan
   readonly group: GroupId
   readonly rank: number
   process: RankProcess | null
   ready: boolean
   draining: boolean
+  drained: boolean
   /** Counts frames that prove progress; a hung engine stops counting. */
   progressed: number
   lastFrameMs: number
@@ -31,14 +44,17 @@ export interface RankSupervisorPorts {
   readonly clock: Clock
   readonly launcher: RankLauncher
   readonly filesOf: (digest: ModelDigest) => ModelFiles | null
+  /** Absent where groups of several ranks are not served. */
+  readonly endpoints?: EndpointSource
   readonly post: (input: MachineInput) => void
   readonly notes: Notes
 }
 
-export class RankSupervisor implements RankKeeper {
+export class RankSupervisor implements RankKeeper, RelayEnd {
   readonly #ports: RankSupervisorPorts
   readonly #kept = new Map<string, Kept>()
   readonly attempts: LocalAttempts
+  #relays: Pick<Relays, 'say' | 'forget'> | null = null
 
   constructor(ports: RankSupervisorPorts) {
     this.#ports = ports
@@ -47,7 +63,7 @@ export class RankSupervisor implements RankKeeper {
 
   perform(effect: Parameters<RankKeeper['perform']>[0]): void {
     if (effect.kind === 'rank-start') this.#start(effect)
-    else if (effect.kind === 'endpoints-reserve') this.#refuseEndpoints(effect)
+    else if (effect.kind === 'endpoints-reserve') this.#reserveEndpoints(effect)
     else {
       const kept = this.#kept.get(holdingKey(effect.group, effect.rank))
       if (kept === undefined) return
@@ -83,10 +99,24 @@ export class RankSupervisor implements RankKeeper {
     for (const kept of this.#kept.values()) kept.process?.signal(signal)
   }
 
+  relayThrough(relays: Pick<Relays, 'say' | 'forget'>): void {
+    this.#relays = relays
+  }
+
+  hearRelay(to: { group: GroupId; rank: number }, from: number, body: RelayBody): boolean {
+    const process = this.#kept.get(holdingKey(to.group, to.rank))?.process ?? null
+    process?.send({ kind: 'relayed', from, body })
+    return process !== null
+  }
+
+  failGroup(group: GroupId, cause: string): void {
+    for (const kept of this.#kept.values())
+      if (kept.group === group) this.#report(kept, { kind: 'failed', cause })
+  }
+
   #start(effect: Extract<Effect, { kind: 'rank-start' }>): void {
     const { plan, rank } = effect
-    const { group } = plan
-    const kept = this.#keep(group, rank)
+    const kept = this.#keep(plan, rank)
     const files = this.#ports.filesOf(plan.model.digest)
     if (files === null) {
       this.#gone(kept, `the files of ${plan.model.name} are no longer on this machine`)
@@ -103,13 +133,16 @@ export class RankSupervisor implements RankKeeper {
     }
   }
 
-  #keep(group: GroupId, rank: number): Kept {
+  #keep(plan: GroupPlan, rank: number): Kept {
+    const { group } = plan
     const kept: Kept = {
+      plan,
       group,
       rank,
       process: null,
       ready: false,
       draining: false,
+      drained: false,
       progressed: 0,
       lastFrameMs: this.#ports.clock.nowMs(),
       busy: false,
@@ -157,11 +190,15 @@ export class RankSupervisor implements RankKeeper {
         this.#takeAttemptFrame(kept, frame)
         return
       case 'relay':
-        this.#ports.notes.note('warn', 'a rank asked to relay outside of a wider group', {
-          group: kept.group,
-        })
+        for (const to of frame.to) this.#relay(kept, to, frame.body)
         return
     }
+  }
+
+  #relay({ plan, group, rank: from }: Kept, to: number, body: RelayBody): void {
+    if (this.hearRelay({ group, rank: to }, from, body)) return
+    const machine = placedRanks(plan)[to]?.machine
+    if (machine !== undefined) this.#relays?.say({ machine, group, from, to, body })
   }
 
   #takeAttemptFrame(kept: Kept, frame: AttemptFrame): void {
@@ -170,13 +207,18 @@ export class RankSupervisor implements RankKeeper {
   }
 
   #endIfDrained(kept: Kept): void {
-    if (kept.draining && this.attempts.countOf(kept.group) === 0) kept.process?.signal('TERM')
+    if (!kept.draining || kept.drained || this.attempts.countOf(kept.group) > 0) return
+    // Told, not done here: the agent sees to it that a rank which ignores the signal goes all the same.
+    kept.drained = true
+    this.#report(kept, { kind: 'drained' })
   }
 
   #gone(kept: Kept, cause: string): void {
     kept.process = null
     this.#kept.delete(holdingKey(kept.group, kept.rank))
     this.#report(kept, { kind: 'exited', cause, tokens: kept.tokens })
+    const isLast = ![...this.#kept.values()].some((other) => other.group === kept.group)
+    if (isLast) this.#relays?.forget(kept.group)
     this.attempts.loseGroup(kept.group, cause)
   }
 
@@ -189,8 +231,12 @@ export class RankSupervisor implements RankKeeper {
     this.#ports.post({ kind: 'rank-report', group: kept.group, rank: kept.rank, report })
   }
 
-  #refuseEndpoints(effect: Extract<Effect, { kind: 'endpoints-reserve' }>): void {
-    const outcome = { ok: false, reason: 'groups of several ranks are not supported yet' } as const
-    this.#ports.post({ kind: 'endpoints-reserved', plan: effect.plan, to: effect.to, outcome })
+  #reserveEndpoints(effect: Extract<Effect, { kind: 'endpoints-reserve' }>): void {
+    const { plan, ranks, to } = effect
+    const answer = (outcome: EndpointOutcome): void =>
+      this.#ports.post({ kind: 'endpoints-reserved', plan, to, outcome })
+    const { endpoints } = this.#ports
+    if (endpoints !== undefined) endpoints.reserve(plan, ranks, answer)
+    else answer({ ok: false, reason: 'groups of several ranks are not supported yet' })
   }
 }

@@ -1,6 +1,11 @@
 // What a gateway needs of the cluster: models by name, answers, and whether anything works at all.
 import { assert } from '../core/assert.ts'
-import { type Deployment, registerKeys, wantedDeployments } from '../core/cluster/desired.ts'
+import {
+  type Deployment,
+  isDeploymentRemoved,
+  registerKeys,
+  wantedDeployments,
+} from '../core/cluster/desired.ts'
 import type { ModelRef } from '../core/cluster/group-plan.ts'
 import { groupsSeen } from '../core/cluster/groups.ts'
 import type { GenerationId, MachineId } from '../core/ids.ts'
@@ -37,6 +42,11 @@ export class Serving {
     this.generations = new Generations({
       ...ports,
       route: (deployment, known) => chooseRoute(readyGroups(machine.state, deployment), known),
+      standingOf: (id) => {
+        const { registers } = machine.state
+        if (isDeploymentRemoved(registers, id)) return 'removed'
+        return registers.has(registerKeys.deployment(id)) ? 'wanted' : 'absent'
+      },
       waitingFor: (id) => {
         const wanted = wantedDeployments(machine.state.registers).find((other) => other.id === id)
         if (wanted === undefined) return 'a deployment that has been unloaded'

@@ -1,11 +1,14 @@
 // Sorts what arrives from other machines: beats and cluster messages to the loop, tokens past it.
 import type { MachineId } from '../core/ids.ts'
+import { roster } from '../core/cluster/desired.ts'
 import type { MachineState, PeerStatus } from '../core/cluster/state.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { PeerNetwork } from '../ports/peer-network.ts'
 import { AttemptServer } from './attempt-server.ts'
 import type { AttemptHost } from './attempts.ts'
 import type { Machine } from './machine.ts'
+import type { RelayEnd } from './ranks.ts'
+import { Relays } from './relays.ts'
 import { RemoteAttempts } from './remote-attempts.ts'
 
 export interface Traffic {
@@ -18,8 +21,10 @@ export function wireTraffic(parts: {
   network: PeerNetwork
   local: AttemptHost
   clock: Clock
+  /** The ranks here, when they may have to talk to ranks elsewhere. */
+  ranks?: RelayEnd
 }): Traffic {
-  const { machine, network, local, clock } = parts
+  const { machine, network, local, clock, ranks } = parts
   const remote = new RemoteAttempts({
     clock,
     send: (to, message) => network.sendGeneration(to, message),
@@ -29,6 +34,7 @@ export function wireTraffic(parts: {
     host: local,
     send: (to, message) => void network.sendGeneration(to, message),
   })
+  const relays = ranks === undefined ? null : joinRelays({ ranks, network, clock })
   network.listen({
     heartbeat: (from, link, beat) => machine.post({ kind: 'heartbeat', from, link, beat }),
     clusterMessage: (from, message) => machine.post({ kind: 'message', from, message }),
@@ -37,6 +43,12 @@ export function wireTraffic(parts: {
       remote.linkLost(peer)
     },
     generationMessage: (from, message) => {
+      // The roster may have changed since the connection was made.
+      if (!roster(machine.state.registers).has(from)) return
+      if (message.kind === 'rank-relay' || message.kind === 'rank-relay-ack') {
+        relays?.take(from, message)
+        return
+      }
       server.take(from, message)
       remote.take(from, message)
     },
@@ -51,12 +63,25 @@ export function wireTraffic(parts: {
   return { hostOn: (id) => (id === machine.state.self.id ? local : remote.hostOn(id)) }
 }
 
+function joinRelays(parts: { ranks: RelayEnd; network: PeerNetwork; clock: Clock }): Relays {
+  const { ranks, network, clock } = parts
+  const relays = new Relays({
+    clock,
+    send: (to, message) => void network.sendGeneration(to, message),
+    deliver: (to, from, body) => ranks.hearRelay(to, from, body),
+    giveUp: (group, cause) => ranks.failGroup(group, cause),
+  })
+  ranks.relayThrough(relays)
+  return relays
+}
+
 /** Machines that have died, or come back as a new life, since the last look. */
 function newlyGone(
   state: MachineState,
   known: Map<MachineId, { status: PeerStatus; boot: string }>,
 ): readonly MachineId[] {
   const gone: MachineId[] = []
+  for (const id of known.keys()) if (!state.peers.has(id)) known.delete(id)
   for (const { id, status, boot } of state.peers.values()) {
     const before = known.get(id)
     if (before?.status === status && before.boot === boot) continue

@@ -1,6 +1,7 @@
 // The cluster messages and heartbeats as they cross the wire. What does not fit is dropped, whoever sent it.
 import { z } from 'zod'
 import type { ClusterMessage, Heartbeat } from '../core/cluster/messages.ts'
+import { roles } from '../core/cluster/record.ts'
 import { deploymentSchema, digestSchema, groupSchema, machineSchema } from './id-schema.ts'
 import { epochSchema, registerEntrySchema } from './journal-file.ts'
 
@@ -18,7 +19,9 @@ export const heartbeatSchema = z.object({
   revision: count,
   digest: z.string().max(64),
   epoch: epochSchema,
+  role: z.enum(roles),
   hears: z.array(machine).max(256),
+  follows: machine.nullable(),
 })
 
 const endpoint = z.object({ host: z.string().max(255), port: z.number().int().min(1).max(65535) })
@@ -93,7 +96,7 @@ const failure = z.object({
 const machineRecord = z.object({
   id: machine,
   name: z.string().min(1).max(63),
-  role: z.enum(['always', 'sometimes', 'client']),
+  role: z.enum(roles),
   boot: z.string().max(64),
   incarnation: count,
   revision: count,

@@ -12,7 +12,7 @@ const usageSchema = z.object({
   reasoningTokens: count,
 })
 
-export const generationMessage = z.discriminatedUnion('kind', [
+const attemptMessages = [
   z.object({
     kind: z.literal('attempt-submit'),
     attempt: z.string(),
@@ -57,6 +57,27 @@ export const generationMessage = z.discriminatedUnion('kind', [
     message: z.string(),
   }),
   z.object({ kind: z.literal('attempt-lost'), attempt: z.string(), cause: z.string() }),
+] as const
+
+/** A rank's place in its group, and whose word it is. */
+const relayed = { group: z.string(), from: count, to: count }
+
+const relayMessages = [
+  /** Numbered for each pair of ranks, and repeated until it is acknowledged. */
+  z.object({
+    kind: z.literal('rank-relay'),
+    ...relayed,
+    number: count,
+    body: z.record(z.string(), z.unknown()),
+  }),
+  z.object({ kind: z.literal('rank-relay-ack'), ...relayed, next: count }),
+] as const
+
+export const generationMessage = z.discriminatedUnion('kind', [
+  ...attemptMessages,
+  ...relayMessages,
 ])
 
 export type GenerationMessage = z.infer<typeof generationMessage>
+export type RelayMessage = z.infer<(typeof relayMessages)[number]>
+export type AttemptMessage = z.infer<(typeof attemptMessages)[number]>

@@ -1,8 +1,10 @@
 // The journal on disk: a snapshot with a format number, checked as a stranger's file would be.
 import { z } from 'zod'
+import type { MachineId } from '../core/ids.ts'
 import type { Epoch } from '../core/cluster/record.ts'
 import type { Register, Registers } from '../core/cluster/registers.ts'
 import { machineSchema } from './id-schema.ts'
+import { planted } from '../core/planted.ts'
 
 export const journalFormat = 1
 
@@ -37,6 +39,12 @@ export type JournalParse =
   | { readonly kind: 'newer-format'; readonly format: number }
   | { readonly kind: 'unreadable'; readonly reason: string }
 
+const emptyJournal: JournalContent = {
+  incarnation: 0,
+  epochSeen: { counter: 0, machine: 'nobody' as MachineId },
+  registers: new Map(),
+}
+
 export function renderJournal(content: JournalContent): string {
   const registers = [...content.registers]
   return `${JSON.stringify({ format: journalFormat, ...content, registers }, null, 1)}\n`
@@ -47,6 +55,7 @@ export function parseJournal(text: string): JournalParse {
   try {
     json = JSON.parse(text)
   } catch (error) {
+    if (planted.tornIsEmpty) return { kind: 'read', content: emptyJournal }
     return { kind: 'unreadable', reason: error instanceof Error ? error.message : String(error) }
   }
   const format = (json as { format?: unknown } | null)?.format

@@ -102,7 +102,7 @@ function neutralEnv(): NodeJS.ProcessEnv {
 }
 
 /** A port whose next one is free too: peers listen there. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 20; attempt++) {
     const port = await tryPort(0)
     if (port !== null && port < 65_535 && (await tryPort(port + 1)) !== null) return port

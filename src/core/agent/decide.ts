@@ -1,9 +1,10 @@
 // What an agent does by itself: launch what was committed, give back what was not, watch progress
 // rather than liveness, and make sure that what must end has ended.
 import { type Decision, decision } from '../cluster/decision.ts'
-import type { MachineState, OwnHolding } from '../cluster/state.ts'
+import { type MachineState, type OwnHolding, undeadPhase } from '../cluster/state.ts'
 import { limits } from '../limits.ts'
 import { stopHolding } from './obey.ts'
+import { planted } from '../planted.ts'
 
 export function decideAgent(state: MachineState, nowMs: number): Decision {
   const out = decision()
@@ -35,7 +36,8 @@ function launch(holding: OwnHolding, nowMs: number, out: Decision): void {
 
 function watch(holding: OwnHolding, nowMs: number, out: Decision): void {
   const cause = overdue(holding, nowMs)
-  if (cause !== null) stopHolding(holding, { cause, asked: false, drain: false, nowMs, out })
+  if (cause !== null)
+    stopHolding(holding, { cause, asked: false, drain: false, ordered: false, nowMs, out })
 }
 
 /** Why this rank can no longer be trusted to get anywhere, or null. */
@@ -63,21 +65,30 @@ function overdue(holding: OwnHolding, nowMs: number): string | null {
 /** From asking to forcing: a rank inside a native call never sees a polite signal. */
 function pressStop(holding: OwnHolding, nowMs: number, out: Decision): void {
   const { stop, plan, rank } = holding
-  if (stop === null || stop.killed) return
+  if (stop === null) return
   const { group } = plan
+  const change = (fields: Partial<OwnHolding>): void =>
+    void out.events.push({ kind: 'holding-changed', group, rank, change: fields })
+  const signal = (name: 'TERM' | 'KILL'): void => {
+    const { cause, ordered } = stop
+    out.effects.push({ kind: 'rank-stop', group, rank, signal: name, cause, ordered })
+  }
   const waitedMs = nowMs - stop.sinceMs
   if (stop.draining) {
-    if (waitedMs < limits.drainMsMax) return
-    const change = { stop: { ...stop, draining: false, sinceMs: nowMs } }
-    out.events.push({ kind: 'holding-changed', group, rank, change })
-    out.effects.push({ kind: 'rank-stop', group, rank, signal: 'TERM', cause: stop.cause })
-  } else if (waitedMs >= limits.rankTermMsMax) {
-    out.events.push({
-      kind: 'holding-changed',
-      group,
-      rank,
-      change: { stop: { ...stop, killed: true } },
-    })
-    out.effects.push({ kind: 'rank-stop', group, rank, signal: 'KILL', cause: stop.cause })
+    // Finishing its answers is no licence to hang.
+    if (waitedMs < limits.drainMsMax && overdue(holding, nowMs) === null) return
+    change({ phase: 'stopping', stop: { ...stop, draining: false, sinceMs: nowMs } })
+    signal('TERM')
+    return
   }
+  const dueMs =
+    stop.killedMs === null
+      ? stop.sinceMs + limits.rankTermMsMax
+      : stop.killedMs + limits.rankKillRepeatMs
+  if (nowMs >= dueMs && !(planted.killedOnce && stop.killedMs !== null)) {
+    change({ stop: { ...stop, killedMs: nowMs } })
+    signal('KILL')
+  }
+  if (waitedMs >= limits.rankUndeadMs && holding.phase !== undeadPhase)
+    change({ phase: undeadPhase })
 }

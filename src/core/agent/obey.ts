@@ -1,10 +1,12 @@
-// What an agent does with an order: it checks the epoch and its own memory, then obeys or refuses.
+// What an agent does with an order: it checks the epoch and its own memory, then obeys or refuses. Orders
+// come twice, late and out of turn; obeying one again changes nothing.
 import { type Decision, decision } from '../cluster/decision.ts'
-import { planHash, placedRanks } from '../cluster/group-plan.ts'
+import { type GroupPlan, placedRanks, planHash } from '../cluster/group-plan.ts'
 import type { GroupMessage } from '../cluster/messages.ts'
-import { compareEpochs, reservedBytes } from '../cluster/record.ts'
-import { type MachineState, type OwnHolding, holdingKey } from '../cluster/state.ts'
+import { type Epoch, compareEpochs, reservedBytes } from '../cluster/record.ts'
+import { type MachineState, type OwnHolding, acceptsNow, drainingPhase } from '../cluster/state.ts'
 import type { GroupId, MachineId } from '../ids.ts'
+import { planted } from '../planted.ts'
 
 type Order<Kind extends GroupMessage['kind']> = Extract<GroupMessage, { kind: Kind }>
 
@@ -15,60 +17,72 @@ export function obeyPrepare(
 ): Decision {
   const out = decision()
   const { plan, epoch, wish } = order
-  const mine = placedRanks(plan).filter((rank) => rank.machine === state.self.id)
-  const reason = refusal(
-    state,
-    order,
-    mine.reduce((sum, rank) => sum + rank.memoryBytes, 0),
-  )
+  const held = heldRanks(state, plan.group)
+  const reason = refusal(state, order, held)
   if (reason !== null) {
     const { group, formation } = plan
-    const message = {
-      kind: 'group-refused',
-      group,
-      formation,
-      reason,
-      epochSeen: state.epochSeen,
-    } as const
+    const { epochSeen } = state
+    const message = { kind: 'group-refused', group, formation, reason, epochSeen } as const
     out.effects.push({ kind: 'message-send', to: at.from, message })
     return out
   }
   out.events.push({ kind: 'epoch-seen', epoch })
-  for (const { rank } of mine) {
-    out.events.push({
-      kind: 'holding-added',
-      holding: newHolding({ plan, rank, epoch, wish, nowMs: at.nowMs }),
-    })
+  const ranks = ranksHere(state, plan).map((placed) => placed.rank)
+  if (held.length === 0) {
+    for (const rank of ranks) {
+      const holding = newHolding({ plan, rank, epoch, wish, nowMs: at.nowMs })
+      out.events.push({ kind: 'holding-added', holding })
+    }
   }
-  const ranks = mine.map((placed) => placed.rank)
-  if (placedRanks(plan).length > 1) {
-    out.effects.push({ kind: 'endpoints-reserve', plan, ranks, to: at.from })
+  const isAnswered = held.length > 0 && held.every((holding) => holding.endpoint !== null)
+  if (placedRanks(plan).length > 1 && !isAnswered) {
+    if (held.length === 0) out.effects.push({ kind: 'endpoints-reserve', plan, ranks, to: at.from })
   } else {
     const { group, formation } = plan
-    const endpoints = ranks.map((rank) => ({ rank, endpoint: null }))
+    const endpoints = ranks.map((rank) => {
+      const endpoint = held.find((holding) => holding.rank === rank)?.endpoint ?? null
+      return { rank, endpoint }
+    })
     const message = { kind: 'group-prepared', group, formation, endpoints } as const
     out.effects.push({ kind: 'message-send', to: at.from, message })
   }
   return out
 }
 
+function ranksHere(state: MachineState, plan: GroupPlan): ReturnType<typeof placedRanks> {
+  return placedRanks(plan).filter((rank) => rank.machine === state.self.id)
+}
+
+function isStale(state: MachineState, epoch: Epoch): boolean {
+  return compareEpochs(epoch, state.epochSeen) < 0 && !planted.epochUnchecked
+}
+
 function refusal(
   state: MachineState,
-  order: Order<'group-prepare'>,
-  neededBytes: number,
+  { plan, epoch }: Order<'group-prepare'>,
+  held: readonly OwnHolding[],
 ): string | null {
-  const { plan, epoch } = order
-  if (compareEpochs(epoch, state.epochSeen) < 0) {
+  if (isStale(state, epoch)) {
     return `epoch ${epoch.counter} of ${epoch.machine} is older than epoch ${state.epochSeen.counter}`
   }
-  if (state.holdings.has(holdingKey(plan.group, 0)) || heldRanks(state, plan.group).length > 0) {
-    return `group ${plan.group} is already held here`
+  if (held.length > 0) {
+    // The same order once more, because our answer was lost, is no second group.
+    const hash = planHash(plan)
+    const isSame = held.every((own) => own.state === 'reserved' && own.planHash === hash)
+    return isSame ? null : `group ${plan.group} is already held here`
   }
-  if (state.self.role === 'client') return `${state.self.name} is a client and holds no ranks`
-  if (!state.self.accepts.ok) return state.self.accepts.reason
-  const freeBytes = state.self.memoryLendBytes - reservedBytes([...state.holdings.values()])
+  const { self } = state
+  if (self.role === 'client') return `${self.name} is a client and holds no ranks`
+  const accepts = acceptsNow(state)
+  if (!accepts.ok) return accepts.reason
+  if (!self.models.some((model) => model.digest === plan.model.digest))
+    return `${self.name} does not have the files of ${plan.model.name}`
+  const mine = ranksHere(state, plan)
+  if (mine.length === 0) return `the plan has no rank for ${self.name}`
+  const neededBytes = mine.reduce((sum, rank) => sum + rank.memoryBytes, 0)
+  const freeBytes = self.memoryLendBytes - reservedBytes([...state.holdings.values()])
   if (neededBytes > freeBytes) {
-    return `${state.self.name} has ${freeBytes} bytes free, the plan needs ${neededBytes}`
+    return `${self.name} has ${freeBytes} bytes free, the plan needs ${neededBytes}`
   }
   return null
 }
@@ -110,7 +124,7 @@ function newHolding(from: {
 
 export function obeyCommit(state: MachineState, order: Order<'group-commit'>): Decision {
   const out = decision()
-  if (compareEpochs(order.epoch, state.epochSeen) < 0) return out
+  if (isStale(state, order.epoch)) return out
   for (const holding of heldRanks(state, order.group)) {
     if (holding.state !== 'reserved' || holding.plan.formation !== order.formation) continue
     const { endpoints, secret } = order
@@ -127,11 +141,14 @@ export function obeyCommit(state: MachineState, order: Order<'group-commit'>): D
 
 export function obeyStop(state: MachineState, order: Order<'group-stop'>, nowMs: number): Decision {
   const out = decision()
-  if (compareEpochs(order.epoch, state.epochSeen) < 0) return out
+  if (isStale(state, order.epoch)) return out
+  const { reason, drain } = order
   for (const holding of heldRanks(state, order.group)) {
-    if (holding.stop !== null) continue
+    // Told to finish its answers first, then to go at once: the second order counts too.
+    const isDone = holding.stop !== null && (drain || !holding.stop.draining)
+    if (isDone) continue
     out.events.push({ kind: 'epoch-seen', epoch: order.epoch })
-    stopHolding(holding, { cause: order.reason, asked: true, drain: order.drain, nowMs, out })
+    stopHolding(holding, { cause: reason, asked: true, drain, ordered: true, nowMs, out })
   }
   return out
 }
@@ -139,20 +156,41 @@ export function obeyStop(state: MachineState, order: Order<'group-stop'>, nowMs:
 /** Begins the end of a rank here: gently when it may finish its answers, at once otherwise. */
 export function stopHolding(
   holding: OwnHolding,
-  how: { cause: string; asked: boolean; drain: boolean; nowMs: number; out: Decision },
+  how: {
+    cause: string
+    asked: boolean
+    drain: boolean
+    ordered: boolean
+    nowMs: number
+    out: Decision
+  },
 ): void {
-  const { cause, asked, nowMs, out } = how
+  const { cause, asked, ordered, nowMs, out } = how
   const { group } = holding.plan
   const { rank } = holding
-  if (holding.launchedMs === null) {
+  const isForgotten = planted.rankForgotten && holding.state !== 'ready'
+  if (holding.launchedMs === null || isForgotten) {
     out.events.push({ kind: 'holding-removed', group, rank })
     return
   }
+  // A stop that is under way was asked for or not when it began; hurrying it changes nothing in that.
+  const begun = holding.stop
   const drain = how.drain && holding.state === 'ready'
-  const stop = { cause, asked, sinceMs: nowMs, draining: drain, killed: false }
-  out.events.push({ kind: 'holding-changed', group, rank, change: { state: 'stopping', stop } })
-  if (drain) out.effects.push({ kind: 'rank-drain', group, rank })
-  else out.effects.push({ kind: 'rank-stop', group, rank, signal: 'TERM', cause })
+  const stop = {
+    cause: begun?.cause ?? cause,
+    asked: begun?.asked ?? asked,
+    ordered: begun?.ordered ?? ordered,
+    sinceMs: nowMs,
+    draining: drain,
+    killedMs: null,
+  }
+  const phase = drain ? drainingPhase : 'stopping'
+  const change = { state: 'stopping', phase, stop } as const
+  out.events.push({ kind: 'holding-changed', group, rank, change })
+  // Only the head knows when the group's answers are finished; the other ranks go when it has gone.
+  if (drain && rank === 0) out.effects.push({ kind: 'rank-drain', group, rank })
+  else if (!drain)
+    out.effects.push({ kind: 'rank-stop', group, rank, signal: 'TERM', cause, ordered })
 }
 
 export function heldRanks(state: MachineState, group: GroupId): readonly OwnHolding[] {

@@ -1,50 +1,88 @@
 // The one reducer: state and event in, state out. No decisions are taken here.
-import { assert, assertNever } from '../assert.ts'
-import { limits } from '../limits.ts'
-import type { ClusterEvent } from './events.ts'
-import { type MachineRecord, compareEpochs } from './record.ts'
-import { type Registers, mergeRegisters, registersDigest, writeRegister } from './registers.ts'
+import { assertNever } from '../assert.ts'
 import {
-  type MachineState,
-  type OwnHolding,
-  type PeerState,
-  holdingKey,
-  privateHoldingFields,
-} from './state.ts'
+  excuseSilence,
+  forgetPeer,
+  hearBeat,
+  judgePeer,
+  loseLink,
+  noteContact,
+  takeRecord,
+} from './apply-peer-event.ts'
+import type { ClusterEvent } from './events.ts'
+import { compareEpochs } from './record.ts'
+import { type Registers, mergeRegisters, registersDigest, writeRegister } from './registers.ts'
+import { type MachineState, type OwnHolding, holdingKey, privateHoldingFields } from './state.ts'
 
 /** Older failures are dropped: they no longer hold anything back, and a record must stay small. */
 const failuresKept = 32
+/** Orders to stop are remembered while they may have to be repeated. */
+const stopsKeptMs = 60_000
 
 export function applyEvent(state: MachineState, event: ClusterEvent, nowMs: number): MachineState {
   switch (event.kind) {
     case 'heartbeat-heard':
-      return hear(state, event, nowMs)
+      return hearBeat(state, event, nowMs)
     case 'link-lost':
       return loseLink(state, event, nowMs)
     case 'record-received':
       return takeRecord(state, event.record, nowMs)
-    case 'peer-judged': {
-      const peer = state.peers.get(event.peer)
-      if (peer === undefined) return state
-      return withPeer(state, { ...peer, status: event.status, statusSinceMs: nowMs })
-    }
-    case 'peer-contacted': {
-      const peer = state.peers.get(event.peer)
-      if (peer === undefined) return state
-      const contact = event.about === 'record' ? { askedMs: nowMs } : { syncedMs: nowMs }
-      return withPeer(state, { ...peer, ...contact })
-    }
-    case 'peer-forgotten': {
-      const peers = new Map(state.peers)
-      peers.delete(event.peer)
-      return { ...state, peers }
-    }
+    case 'peer-judged':
+      return judgePeer(state, event, nowMs)
+    case 'peer-contacted':
+      return noteContact(state, event, nowMs)
+    case 'peer-forgotten':
+      return forgetPeer(state, event.peer)
     case 'time-lost':
-      return excuseSilence(state, event.ms)
-    case 'registers-received': {
-      const { registers } = mergeRegisters(state.registers, event.entries)
-      return withRegisters(state, registers)
+      return excuseSilence(state, event.ms, nowMs)
+    case 'registers-received':
+    case 'register-written':
+    case 'registers-replaced':
+    case 'caught-up':
+      return applyDesiredEvent(state, event)
+    case 'self-changed':
+      return rethought(revised({ ...state, self: { ...state.self, ...event.change } }))
+    case 'epoch-seen':
+      return compareEpochs(event.epoch, state.epochSeen) > 0
+        ? rethought({ ...state, epochSeen: event.epoch })
+        : state
+    case 'holding-changed': {
+      const isNews = Object.keys(event.change).some((field) => !privateHoldingFields.has(field))
+      const changed = applyHoldingEvent(state, event, nowMs)
+      return isNews && changed !== state ? revised(changed) : changed
     }
+    case 'holding-added':
+    case 'holding-removed':
+    case 'rank-ended': {
+      const changed = applyHoldingEvent(state, event, nowMs)
+      return changed === state ? state : revised(changed)
+    }
+    case 'view-taken':
+    case 'term-begun':
+    case 'term-ended':
+    case 'stop-ordered':
+    case 'deployment-held-off':
+      return applyCoordinationEvent(state, event, nowMs)
+    case 'start-begun':
+    case 'start-prepared':
+    case 'start-committed':
+    case 'start-ordered':
+    case 'start-ended':
+      return applyStartEvent(state, event, nowMs)
+    default:
+      return assertNever(event)
+  }
+}
+
+type DesiredEvent = Extract<
+  ClusterEvent,
+  { kind: 'registers-received' | 'register-written' | 'registers-replaced' | 'caught-up' }
+>
+
+function applyDesiredEvent(state: MachineState, event: DesiredEvent): MachineState {
+  switch (event.kind) {
+    case 'registers-received':
+      return withRegisters(state, mergeRegisters(state.registers, event.entries).registers)
     case 'register-written': {
       const by = { machine: state.self.id, boot: state.self.boot }
       return withRegisters(state, writeRegister(state.registers, { ...event, by }))
@@ -52,40 +90,25 @@ export function applyEvent(state: MachineState, event: ClusterEvent, nowMs: numb
     case 'registers-replaced':
       return withRegisters(state, event.registers)
     case 'caught-up':
-      return { ...state, caughtUp: true }
-    case 'self-changed':
-      return revised({ ...state, self: { ...state.self, ...event.change } })
-    case 'epoch-seen':
-      return compareEpochs(event.epoch, state.epochSeen) > 0
-        ? revised({ ...state, epochSeen: event.epoch })
-        : state
-    case 'term-begun':
-      return revised({
-        ...state,
-        epochSeen: event.epoch,
-        term: { epoch: event.epoch, startsBegun: 0 },
-      })
-    case 'term-ended':
-      return { ...state, term: null, starts: new Map() }
-    case 'view-changed':
-      return { ...state, view: { members: event.members, sinceMs: nowMs } }
-    case 'holding-changed': {
-      const isNews = Object.keys(event.change).some((field) => !privateHoldingFields.has(field))
-      const changed = applyHoldingEvent(state, event, nowMs)
-      return isNews ? revised(changed) : changed
-    }
-    case 'holding-added':
-    case 'holding-removed':
-    case 'rank-ended':
-      return revised(applyHoldingEvent(state, event, nowMs))
-    case 'start-begun':
-    case 'start-prepared':
-    case 'start-committed':
-    case 'start-ended':
-      return applyStartEvent(state, event, nowMs)
+      return state.caughtUp ? state : { ...state, caughtUp: true }
     default:
       return assertNever(event)
   }
+}
+
+function withRegisters(state: MachineState, registers: Registers): MachineState {
+  if (registers === state.registers) return state
+  return { ...state, registers, registersDigest: registersDigest(registers) }
+}
+
+/** What others see has changed; the revision tells them. */
+function revised(state: MachineState): MachineState {
+  return { ...state, self: { ...state.self, revision: state.self.revision + 1 } }
+}
+
+/** Our own standing among the machines has changed: who coordinates is asked again. */
+function rethought(state: MachineState): MachineState {
+  return { ...state, viewRevision: state.viewRevision + 1 }
 }
 
 type HoldingEvent = Extract<
@@ -94,18 +117,19 @@ type HoldingEvent = Extract<
 >
 
 function applyHoldingEvent(state: MachineState, event: HoldingEvent, nowMs: number): MachineState {
-  const holdings = new Map(state.holdings)
   if (event.kind === 'holding-added') {
-    holdings.set(holdingKey(event.holding.plan.group, event.holding.rank), event.holding)
-    return { ...state, holdings }
+    const { holding } = event
+    const key = holdingKey(holding.plan.group, holding.rank)
+    return { ...state, holdings: new Map(state.holdings).set(key, holding) }
   }
   const key = holdingKey(event.group, event.rank)
-  const holding = holdings.get(key)
+  const holding = state.holdings.get(key)
   if (holding === undefined) return state
+  const holdings = new Map(state.holdings)
   if (event.kind === 'holding-changed') {
     const changed: OwnHolding = { ...holding, ...event.change }
-    if (changed.state !== holding.state) holdings.set(key, { ...changed, sinceMs: nowMs })
-    else holdings.set(key, changed)
+    const sinceMs = changed.state === holding.state ? changed.sinceMs : nowMs
+    holdings.set(key, { ...changed, sinceMs })
     return { ...state, holdings }
   }
   holdings.delete(key)
@@ -122,112 +146,88 @@ function applyHoldingEvent(state: MachineState, event: HoldingEvent, nowMs: numb
   return { ...state, holdings, failures: [...state.failures, failure].slice(-failuresKept) }
 }
 
+type CoordinationEvent = Extract<
+  ClusterEvent,
+  { kind: 'view-taken' | 'term-begun' | 'term-ended' | 'stop-ordered' | 'deployment-held-off' }
+>
+
+function applyCoordinationEvent(
+  state: MachineState,
+  event: CoordinationEvent,
+  nowMs: number,
+): MachineState {
+  switch (event.kind) {
+    case 'view-taken': {
+      const { members, coordinator } = event
+      const same = coordinator === state.view.coordinator
+      const sinceMs = same ? state.view.sinceMs : nowMs
+      const revision = state.viewRevision
+      return { ...state, view: { members, coordinator, sinceMs, revision } }
+    }
+    case 'term-begun':
+      return rethought({
+        ...state,
+        epochSeen: event.epoch,
+        term: { epoch: event.epoch, startsBegun: 0 },
+      })
+    case 'term-ended':
+      return { ...state, term: null, starts: new Map(), stops: new Map(), heldOff: new Map() }
+    case 'stop-ordered': {
+      const stops = new Map([...state.stops].filter(([, atMs]) => nowMs - atMs < stopsKeptMs))
+      return { ...state, stops: stops.set(event.group, nowMs) }
+    }
+    case 'deployment-held-off': {
+      const heldOff = new Map([...state.heldOff].filter(([, untilMs]) => untilMs > nowMs))
+      return { ...state, heldOff: heldOff.set(event.deployment, event.untilMs) }
+    }
+    default:
+      return assertNever(event)
+  }
+}
+
 type StartEvent = Extract<
   ClusterEvent,
-  { kind: 'start-begun' | 'start-prepared' | 'start-committed' | 'start-ended' }
+  { kind: 'start-begun' | 'start-prepared' | 'start-committed' | 'start-ordered' | 'start-ended' }
 >
 
 function applyStartEvent(state: MachineState, event: StartEvent, nowMs: number): MachineState {
   const starts = new Map(state.starts)
   if (event.kind === 'start-begun') {
     const { plan, wish } = event
-    starts.set(plan.group, { plan, wish, sinceMs: nowMs, committed: false, prepared: new Map() })
+    const sinceMs = nowMs
+    const orderedMs = nowMs
+    starts.set(plan.group, {
+      plan,
+      wish,
+      sinceMs,
+      orderedMs,
+      committed: null,
+      prepared: new Map(),
+    })
     const term = state.term && { ...state.term, startsBegun: state.term.startsBegun + 1 }
     return { ...state, starts, term }
   }
   const start = starts.get(event.group)
   if (start === undefined) return state
-  if (event.kind === 'start-ended') starts.delete(event.group)
-  else if (event.kind === 'start-committed')
-    starts.set(event.group, { ...start, committed: true, sinceMs: nowMs })
-  else {
-    const prepared = new Map(start.prepared).set(event.machine, event.endpoints)
-    starts.set(event.group, { ...start, prepared })
+  switch (event.kind) {
+    case 'start-ended':
+      starts.delete(event.group)
+      break
+    case 'start-ordered':
+      starts.set(event.group, { ...start, orderedMs: nowMs })
+      break
+    case 'start-committed': {
+      const committed = event.commitment
+      starts.set(event.group, { ...start, committed, sinceMs: nowMs, orderedMs: nowMs })
+      break
+    }
+    case 'start-prepared': {
+      const prepared = new Map(start.prepared).set(event.machine, event.endpoints)
+      starts.set(event.group, { ...start, prepared })
+      break
+    }
+    default:
+      return assertNever(event)
   }
   return { ...state, starts }
-}
-
-function withRegisters(state: MachineState, registers: Registers): MachineState {
-  if (registers === state.registers) return state
-  return { ...state, registers, registersDigest: registersDigest(registers) }
-}
-
-function withPeer(state: MachineState, peer: PeerState): MachineState {
-  return { ...state, peers: new Map(state.peers).set(peer.id, peer) }
-}
-
-/** What others see has changed; the revision tells them. */
-function revised(state: MachineState): MachineState {
-  return { ...state, self: { ...state.self, revision: state.self.revision + 1 } }
-}
-
-function hear(
-  state: MachineState,
-  { from, link, beat }: Extract<ClusterEvent, { kind: 'heartbeat-heard' }>,
-  nowMs: number,
-): MachineState {
-  assert(from !== state.self.id, 'a machine sends no heartbeat to itself')
-  const known = state.peers.get(from)
-  const reborn = known !== undefined && known.boot !== beat.boot
-  // A late beat of an earlier life, or a clone of the identity: the newer life is the machine.
-  if (reborn && known.status !== 'dead' && beat.incarnation < known.incarnation) return state
-  const links = new Map(reborn ? [] : known?.links).set(link, nowMs)
-  return withPeer(state, {
-    id: from,
-    // A new life has nothing of the old one: its ranks died with its daemon.
-    record: reborn ? null : (known?.record ?? null),
-    recordAtMs: known?.recordAtMs ?? nowMs,
-    incarnation: beat.incarnation,
-    boot: beat.boot,
-    revisionOffered: beat.revision,
-    digest: beat.digest,
-    epoch: beat.epoch,
-    hears: beat.hears,
-    askedMs: known?.askedMs ?? -Infinity,
-    syncedMs: reborn ? -Infinity : (known?.syncedMs ?? -Infinity),
-    links,
-    heardMs: nowMs,
-    resetMs: null,
-    status: known === undefined || reborn || known.status === 'dead' ? 'alive' : known.status,
-    statusSinceMs:
-      known === undefined || reborn || known.status === 'dead' ? nowMs : known.statusSinceMs,
-  })
-}
-
-function loseLink(
-  state: MachineState,
-  event: Extract<ClusterEvent, { kind: 'link-lost' }>,
-  nowMs: number,
-): MachineState {
-  const peer = state.peers.get(event.peer)
-  if (peer === undefined || !peer.links.has(event.link)) return state
-  const links = new Map(peer.links)
-  links.delete(event.link)
-  return withPeer(state, { ...peer, links, resetMs: links.size === 0 ? nowMs : null })
-}
-
-function takeRecord(state: MachineState, record: MachineRecord, nowMs: number): MachineState {
-  const peer = state.peers.get(record.id)
-  // A record of another life than the one now heard is stale, whatever its number says.
-  if (peer === undefined || peer.boot !== record.boot) return state
-  if (peer.record !== null && peer.record.revision >= record.revision) return state
-  return withPeer(state, { ...peer, record, recordAtMs: nowMs })
-}
-
-/** Time in which we ourselves did not listen is nobody else's silence. */
-function excuseSilence(state: MachineState, ms: number): MachineState {
-  const peers = new Map<PeerState['id'], PeerState>()
-  for (const [id, peer] of state.peers) {
-    const links = new Map([...peer.links].map(([link, heard]) => [link, heard + ms] as const))
-    peers.set(id, { ...peer, links, heardMs: peer.heardMs + ms })
-  }
-  const holdings = new Map(state.holdings)
-  for (const [key, holding] of holdings) {
-    holdings.set(key, {
-      ...holding,
-      stepMs: holding.stepMs + ms,
-      lastFrameMs: holding.lastFrameMs + Math.min(ms, limits.rankLoadSilenceMsMax),
-    })
-  }
-  return { ...state, peers, holdings }
 }

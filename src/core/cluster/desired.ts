@@ -2,6 +2,7 @@
 import type { DeploymentId, MachineId } from '../ids.ts'
 import type { ModelRef, Strategy } from './group-plan.ts'
 import type { Register, Registers, Version } from './registers.ts'
+import { planted } from '../planted.ts'
 
 export interface Deployment {
   readonly id: DeploymentId
@@ -59,7 +60,8 @@ export function wantedDeployments(registers: Registers): readonly WantedDeployme
 /** True only for an explicit tombstone: a key that is missing stops nothing. */
 export function isDeploymentRemoved(registers: Registers, id: DeploymentId): boolean {
   const register = registers.get(registerKeys.deployment(id))
-  return register !== undefined && register.value === undefined
+  if (register === undefined) return planted.missingIsRemoved
+  return register.value === undefined
 }
 
 export function aliases(registers: Registers): ReadonlyMap<string, string> {
@@ -70,7 +72,18 @@ export function aliases(registers: Registers): ReadonlyMap<string, string> {
   return found
 }
 
+/** Read for every beat, changed once a month: worked out once for each set of registers. */
+const rosters = new WeakMap<Registers, ReadonlyMap<MachineId, RosterEntry>>()
+
 export function roster(registers: Registers): ReadonlyMap<MachineId, RosterEntry> {
+  const known = rosters.get(registers)
+  if (known !== undefined) return known
+  const found = readRoster(registers)
+  rosters.set(registers, found)
+  return found
+}
+
+function readRoster(registers: Registers): ReadonlyMap<MachineId, RosterEntry> {
   const found = new Map<MachineId, RosterEntry>()
   for (const [, { value }] of entriesUnder(registers, 'roster/')) {
     if (value === undefined) continue

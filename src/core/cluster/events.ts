@@ -1,11 +1,11 @@
 // Facts that change a machine's state. Everything that happens becomes one of these first.
-import type { GroupId, MachineId } from '../ids.ts'
+import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
 import type { JsonValue } from '../json.ts'
 import type { GroupPlan } from './group-plan.ts'
 import type { Heartbeat } from './messages.ts'
 import type { Endpoint, Epoch, MachineRecord } from './record.ts'
 import type { Register, Registers } from './registers.ts'
-import type { OwnHolding, PeerStatus, SelfState } from './state.ts'
+import type { Commitment, OwnHolding, PeerStatus, SelfState } from './state.ts'
 
 export type ClusterEvent =
   // -- peers
@@ -61,7 +61,12 @@ export type ClusterEvent =
   // -- coordination
   | { readonly kind: 'term-begun'; readonly epoch: Epoch }
   | { readonly kind: 'term-ended' }
-  | { readonly kind: 'view-changed'; readonly members: readonly MachineId[] }
+  /** Who can be coordinated with was looked at again; its clock restarts only if the answer to "who leads" changed. */
+  | {
+      readonly kind: 'view-taken'
+      readonly members: readonly MachineId[]
+      readonly coordinator: MachineId | null
+    }
   | { readonly kind: 'start-begun'; readonly plan: GroupPlan; readonly wish: number }
   | {
       readonly kind: 'start-prepared'
@@ -69,5 +74,16 @@ export type ClusterEvent =
       readonly machine: MachineId
       readonly endpoints: readonly { readonly rank: number; readonly endpoint: Endpoint | null }[]
     }
-  | { readonly kind: 'start-committed'; readonly group: GroupId }
+  | {
+      readonly kind: 'start-committed'
+      readonly group: GroupId
+      readonly commitment: Commitment
+    }
+  | { readonly kind: 'start-ordered'; readonly group: GroupId }
   | { readonly kind: 'start-ended'; readonly group: GroupId }
+  | { readonly kind: 'stop-ordered'; readonly group: GroupId }
+  | {
+      readonly kind: 'deployment-held-off'
+      readonly deployment: DeploymentId
+      readonly untilMs: number
+    }

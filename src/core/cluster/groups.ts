@@ -9,7 +9,8 @@ export interface RankView {
   readonly stage: number
   readonly machine: MachineId
   readonly layers: readonly [number, number]
-  readonly state: RankState | 'missing'
+  /** "unknown": its machine lives but has not yet said what it runs. */
+  readonly state: RankState | 'missing' | 'unknown'
   readonly holding: Holding | null
 }
 
@@ -46,15 +47,22 @@ export function groupsSeen(state: MachineState): readonly GroupView[] {
       held.set(group, entry)
     }
   }
-  return [...held.values()].map(({ plan, epoch, holdings }) => viewOf(plan, epoch, holdings))
+  return [...held.values()].map((seen) => viewOf(state, seen))
 }
 
-function viewOf(plan: GroupPlan, epoch: Epoch, holdings: ReadonlyMap<number, Holding>): GroupView {
+interface Seen {
+  readonly plan: GroupPlan
+  readonly epoch: Epoch
+  readonly holdings: ReadonlyMap<number, Holding>
+}
+
+function viewOf(state: MachineState, { plan, epoch, holdings }: Seen): GroupView {
   const ranks = placedRanks(plan).map((placed): RankView => {
     const holding = holdings.get(placed.rank) ?? null
     const layers = plan.stages[placed.stage]?.layers ?? [0, 0]
     const { rank, stage, machine } = placed
-    return { rank, stage, machine, layers, state: holding?.state ?? 'missing', holding }
+    const absence = hasSpoken(state, machine) ? 'missing' : 'unknown'
+    return { rank, stage, machine, layers, state: holding?.state ?? absence, holding }
   })
   const since = ranks.map((rank) => rank.holding?.sinceMs ?? 0)
   return {
@@ -66,6 +74,12 @@ function viewOf(plan: GroupPlan, epoch: Epoch, holdings: ReadonlyMap<number, Hol
     ranks,
     sinceMs: Math.max(...since),
   }
+}
+
+/** False only for a machine that lives and whose record has not come yet: its ranks are no loss. */
+function hasSpoken(state: MachineState, machine: MachineId): boolean {
+  const peer = state.peers.get(machine)
+  return peer === undefined || peer.status === 'dead' || peer.record !== null
 }
 
 function statusOf(ranks: readonly RankView[]): GroupStatus {

@@ -1,7 +1,7 @@
 // What machines say to each other about the cluster. Tokens never travel here.
 import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
 import type { GroupPlan } from './group-plan.ts'
-import type { Endpoint, Epoch, MachineRecord } from './record.ts'
+import type { Endpoint, Epoch, MachineRecord, Role } from './record.ts'
 import type { Register } from './registers.ts'
 
 /** Sent every half second on every link: small, because there are many. */
@@ -12,8 +12,12 @@ export interface Heartbeat {
   readonly revision: number
   readonly digest: string
   readonly epoch: Epoch
+  readonly role: Role
   /** Machines that the sender hears now. Both directions must hold before two machines share a group. */
   readonly hears: readonly MachineId[]
+  /** Who coordinates in the sender's eyes. A machine between two others that cannot hear each other
+   * settles with this which of them leads. */
+  readonly follows: MachineId | null
 }
 
 export type ClusterMessage =

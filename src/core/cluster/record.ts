@@ -1,6 +1,7 @@
 // What a machine says of itself. Only the machine writes its own record; others keep the newest.
 import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
 import type { GroupPlan, ModelRef } from './group-plan.ts'
+import { planted } from '../planted.ts'
 
 /** Always-on machines serve and coordinate; "sometimes" machines are laptops; clients hold no rank. */
 export const roles = ['always', 'sometimes', 'client'] as const
@@ -77,7 +78,8 @@ export interface MachineRecord {
 
 export function reservedBytes(holdings: readonly Holding[]): number {
   let bytes = 0
-  for (const { plan, rank } of holdings) {
+  for (const { plan, rank, state } of holdings) {
+    if (planted.stoppingIsFree && state === 'stopping') continue
     bytes += plan.stages.flatMap((stage) => stage.ranks)[rank]?.memoryBytes ?? 0
   }
   return bytes

@@ -2,6 +2,7 @@
 // order. A key that is missing says nothing; only a tombstone says "remove".
 import type { MachineId } from '../ids.ts'
 import type { JsonValue } from '../json.ts'
+import { planted } from '../planted.ts'
 
 export interface Version {
   readonly counter: number
@@ -31,7 +32,8 @@ export function compareVersions(a: Version, b: Version): number {
 }
 
 function newerOf(key: string, a: Register, b: Register): Register {
-  if (removalWins.some((family) => key.startsWith(family))) {
+  if (planted.lastComeWins) return b
+  if (!planted.machineResurrected && removalWins.some((family) => key.startsWith(family))) {
     if ((a.value === undefined) !== (b.value === undefined)) return a.value === undefined ? a : b
   }
   return compareVersions(a.version, b.version) >= 0 ? a : b

@@ -1,6 +1,7 @@
 // Everything one machine knows and decides on. The loop holds exactly one of these.
-import type { GroupId, MachineId } from '../ids.ts'
+import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
 import { limits } from '../limits.ts'
+import { SmallMap } from '../small-map.ts'
 import type { GroupPlan } from './group-plan.ts'
 import type { Endpoint, Epoch, Failure, Holding, MachineRecord, Role } from './record.ts'
 import { type Registers, noRegisters, registersDigest } from './registers.ts'
@@ -17,12 +18,14 @@ export interface PeerState {
   readonly revisionOffered: number
   readonly digest: string
   readonly epoch: Epoch
+  readonly role: Role
   readonly hears: readonly MachineId[]
+  readonly follows: MachineId | null
   /** When it was last asked for its record or sent our registers: differences are settled once a second. */
   readonly askedMs: number
   readonly syncedMs: number
   /** Last beat per link that is up. */
-  readonly links: ReadonlyMap<string, number>
+  readonly links: SmallMap<string, number>
   readonly heardMs: number
   /** All links were reset at this time and none has come back. */
   readonly resetMs: number | null
@@ -30,13 +33,16 @@ export interface PeerState {
   readonly statusSinceMs: number
 }
 
+/** What every rank of a starting group is told: where the others are, and the secret they share. */
+export interface Commitment {
+  readonly endpoints: readonly (Endpoint | null)[]
+  readonly secret: string
+}
+
 /** A holding of our own with what only we need: the agent's private notes. */
 export interface OwnHolding extends Holding {
   readonly wish: number
-  readonly committed: {
-    readonly endpoints: readonly (Endpoint | null)[]
-    readonly secret: string
-  } | null
+  readonly committed: Commitment | null
   /** The process was asked for; it has not answered yet. */
   readonly launchedMs: number | null
   readonly lastFrameMs: number
@@ -49,9 +55,12 @@ export interface OwnHolding extends Holding {
     readonly cause: string
     readonly sinceMs: number
     readonly draining: boolean
-    readonly killed: boolean
-    /** Ordered by a coordinator or a person, or made necessary by sleep: no failure of the rank. */
+    /** When KILL was last sent. */
+    readonly killedMs: number | null
+    /** Wanted by a coordinator or a person, or made necessary by sleep: no failure of the rank. */
     readonly asked: boolean
+    /** By a coordinator's order, whose epoch must be on disk before the rank hears of it. */
+    readonly ordered: boolean
   } | null
 }
 
@@ -60,7 +69,10 @@ export interface Start {
   readonly plan: GroupPlan
   readonly wish: number
   readonly sinceMs: number
-  readonly committed: boolean
+  /** When its orders were last sent: they are repeated until they are answered. */
+  readonly orderedMs: number
+  /** What was committed, to be said again to whoever missed it. */
+  readonly committed: Commitment | null
   readonly prepared: ReadonlyMap<
     MachineId,
     readonly { readonly rank: number; readonly endpoint: Endpoint | null }[]
@@ -89,18 +101,33 @@ export interface Moment {
   readonly entropy: string
 }
 
+/** The machines this one can coordinate with, who of them should, and since when that is so. */
+export interface View {
+  readonly members: readonly MachineId[]
+  readonly coordinator: MachineId | null
+  readonly sinceMs: number
+  /** The revision it was made from. */
+  readonly revision: number
+}
+
 export interface MachineState {
   readonly self: SelfState
   readonly registers: Registers
   readonly registersDigest: string
   /** Highest epoch ever seen; on disk before anything is obeyed under it. */
   readonly epochSeen: Epoch
-  readonly peers: ReadonlyMap<MachineId, PeerState>
+  readonly peers: SmallMap<MachineId, PeerState>
+  /** Counts changes, among the peers or of our own standing, that could matter to who coordinates;
+   * another beat or another record is none. */
+  readonly viewRevision: number
   readonly holdings: ReadonlyMap<string, OwnHolding>
   readonly failures: readonly Failure[]
-  /** The machines this one can coordinate with, and since when that set is unchanged. */
-  readonly view: { readonly members: readonly MachineId[]; readonly sinceMs: number }
+  readonly view: View
   readonly starts: ReadonlyMap<GroupId, Start>
+  /** When this machine, as coordinator, last ordered a group to stop. */
+  readonly stops: ReadonlyMap<GroupId, number>
+  /** Deployments whose plan was refused, and until when they wait. */
+  readonly heldOff: ReadonlyMap<DeploymentId, number>
   /** This machine's turn as coordinator: never resumed after a restart, so its group ids are never reused. */
   readonly term: { readonly epoch: Epoch; readonly startsBegun: number } | null
   /** Whether this machine may write desired state: not before it has heard what it missed. */
@@ -121,11 +148,14 @@ export function initialState(
     registers: from.registers ?? noRegisters,
     registersDigest: registersDigest(from.registers ?? noRegisters),
     epochSeen: from.epochSeen ?? { counter: 0, machine: self.id },
-    peers: new Map(),
+    peers: SmallMap.of(),
+    viewRevision: 0,
     holdings: new Map(),
     failures: [],
-    view: { members: [self.id], sinceMs: from.nowMs },
+    view: { members: [self.id], coordinator: null, sinceMs: from.nowMs, revision: -1 },
     starts: new Map(),
+    stops: new Map(),
+    heldOff: new Map(),
     term: null,
     caughtUp: false,
     startedMs: from.nowMs,
@@ -150,9 +180,24 @@ export function ownRecord(state: MachineState): MachineRecord {
     holdings: [...state.holdings.values()].map(publicHolding),
     failures: state.failures,
     epochSeen: state.epochSeen,
-    accepts: state.self.accepts,
+    accepts: acceptsNow(state),
   }
 }
+
+/** Whether new ranks may come here: what its owner says, unless a rank that will not die holds memory. */
+export function acceptsNow(state: MachineState): MachineRecord['accepts'] {
+  for (const { plan, phase } of state.holdings.values()) {
+    if (phase !== undeadPhase) continue
+    const reason = `a rank of group ${plan.group} does not end even when killed; restart this machine`
+    return { ok: false, reason }
+  }
+  return state.self.accepts
+}
+
+/** The phase of a rank that finishes its answers before it goes. */
+export const drainingPhase = 'draining'
+/** The phase of a rank that has outlived KILL. */
+export const undeadPhase = 'does not end'
 
 /** Fields that only this machine's agent cares about; a change in them alone is no news to others. */
 export const privateHoldingFields: ReadonlySet<string> = new Set<keyof OwnHolding>([
@@ -182,14 +227,20 @@ export function liveRecords(state: MachineState): readonly MachineRecord[] {
   return records
 }
 
+/** A failure with the machine it happened on. */
+export interface SeenFailure extends Failure {
+  readonly machine: MachineId
+}
+
 /** Failures that still speak: within the window, everywhere we can see. */
-export function recentFailures(state: MachineState, nowMs: number): readonly Failure[] {
-  const recent: Failure[] = []
+export function recentFailures(state: MachineState, nowMs: number): readonly SeenFailure[] {
+  const recent: SeenFailure[] = []
   const cutoff = nowMs - limits.restartWindowMs
-  for (const failure of state.failures) if (failure.atMs >= cutoff) recent.push(failure)
-  for (const peer of state.peers.values()) {
-    if (peer.record === null) continue
-    for (const failure of peer.record.failures) if (failure.atMs >= cutoff) recent.push(failure)
+  const add = (machine: MachineId, failures: readonly Failure[]): void => {
+    for (const failure of failures) if (failure.atMs >= cutoff) recent.push({ ...failure, machine })
   }
+  add(state.self.id, state.failures)
+  for (const peer of state.peers.values())
+    if (peer.record !== null) add(peer.id, peer.record.failures)
   return recent
 }

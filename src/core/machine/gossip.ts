@@ -1,10 +1,9 @@
 // How machines keep each other current: beats carry digests, and differences are settled at leisure.
 import { type Decision, decision } from '../cluster/decision.ts'
-import { roster } from '../cluster/desired.ts'
 import type { Heartbeat } from '../cluster/messages.ts'
-import { compareEpochs } from '../cluster/record.ts'
 import type { MachineState } from '../cluster/state.ts'
 import type { MachineId } from '../ids.ts'
+import { isAlone, reachable } from '../membership/view.ts'
 
 /** Differences are settled at most this often per peer: a stale beat must not start a storm. */
 const settleEveryMs = 1000
@@ -20,7 +19,9 @@ export function ownBeat(state: MachineState): Heartbeat {
     revision: state.self.revision,
     digest: state.registersDigest,
     epoch: state.epochSeen,
+    role: state.self.role,
     hears,
+    follows: state.view.coordinator,
   }
 }
 
@@ -31,10 +32,9 @@ export function greet(
   nowMs: number,
 ): Decision {
   const out = decision()
+  // Its epoch is noted with it, not taken over: only obeying an order raises our own, or two leaders
+  // who never meet would outbid each other through everybody between them.
   out.events.push({ kind: 'heartbeat-heard', from, link, beat })
-  if (compareEpochs(beat.epoch, state.epochSeen) > 0) {
-    out.events.push({ kind: 'epoch-seen', epoch: beat.epoch })
-  }
   const peer = state.peers.get(from)
   const have = peer !== undefined && peer.boot === beat.boot ? (peer.record?.revision ?? -1) : -1
   if (have < beat.revision && nowMs - (peer?.askedMs ?? -Infinity) >= settleEveryMs) {
@@ -54,8 +54,8 @@ export function greet(
 /** With nobody to ask, a machine may write after a moment's patience. */
 export function catchUp(state: MachineState, nowMs: number, out: Decision): void {
   if (state.caughtUp) return
-  const alone = roster(state.registers).size <= 1 && state.peers.size === 0
   const waited = nowMs - state.startedMs >= catchUpPatienceMs
-  const anyoneAlive = [...state.peers.values()].some((peer) => peer.status !== 'dead')
-  if (alone || (waited && !anyoneAlive)) out.events.push({ kind: 'caught-up' })
+  // Whoever does not hear us cannot tell us what we missed either.
+  if (isAlone(state) || (waited && reachable(state).size === 1))
+    out.events.push({ kind: 'caught-up' })
 }

@@ -23,6 +23,8 @@ export type RankReport =
   | { readonly kind: 'started'; readonly pid: number }
   | { readonly kind: 'progressed'; readonly phase: string; readonly fraction: number }
   | { readonly kind: 'ready'; readonly contextTokens: number; readonly activeBytes: number }
+  /** It was to finish its answers, and has. */
+  | { readonly kind: 'drained' }
   /** The rank said why before it went; the exit follows. */
   | { readonly kind: 'failed'; readonly cause: string }
   | { readonly kind: 'exited'; readonly cause: string; readonly tokens: number }
@@ -37,10 +39,10 @@ export type MachineInput =
       readonly kind: 'tick'
       /** How much later than planned this tick came. */
       readonly lagMs: number
-      /** Wall clock ran ahead of the monotonic clock by this much: the machine slept. */
-      readonly sleptMs: number
       readonly progress: readonly RankProgress[]
     }
+  /** The machine was asleep; told before anything else that happens after waking. */
+  | { readonly kind: 'woken'; readonly sleptMs: number }
   | {
       readonly kind: 'heartbeat'
       readonly from: MachineId

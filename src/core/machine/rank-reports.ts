@@ -24,11 +24,14 @@ export function takeReport(state: MachineState, input: ReportInput, nowMs: numbe
     case 'started':
       change({ pid: report.pid })
       return out
-    case 'progressed':
-      if (holding.stop === null && holding.state !== 'ready') {
-        change({ state: 'loading', phase: report.phase, fraction: report.fraction })
-      }
+    case 'progressed': {
+      if (holding.stop !== null || holding.state === 'ready') return out
+      const { phase, fraction } = report
+      // A rank may report every tensor; the cluster wants to know once a second, and of each new phase.
+      const isNews = phase !== holding.phase || nowMs - holding.statsMs >= progressEveryMs
+      change(isNews ? { state: 'loading', phase, fraction, statsMs: nowMs } : {})
       return out
+    }
     case 'ready':
       if (holding.stop !== null) return out
       change({
@@ -40,11 +43,18 @@ export function takeReport(state: MachineState, input: ReportInput, nowMs: numbe
         activeBytes: report.activeBytes,
       })
       return out
+    case 'drained': {
+      if (holding.stop === null || !holding.stop.draining) return out
+      const { cause, ordered } = holding.stop
+      change({ phase: 'stopping', stop: { ...holding.stop, draining: false, sinceMs: nowMs } })
+      out.effects.push({ kind: 'rank-stop', group, rank, signal: 'TERM', cause, ordered })
+      return out
+    }
     case 'failed':
       if (holding.stop === null) {
         const { cause } = report
-        const stop = { cause, asked: false, sinceMs: nowMs, draining: false, killed: false }
-        change({ state: 'stopping', stop })
+        const how = { asked: false, ordered: false, draining: false, killedMs: null }
+        change({ state: 'stopping', stop: { cause, sinceMs: nowMs, ...how } })
       }
       return out
     case 'exited':
@@ -70,6 +80,7 @@ function ended(
   }
 }
 
+const progressEveryMs = 1000
 /** Figures are made public this often: news for people, not for every peer at every step. */
 const statsEveryMs = 2000
 

@@ -1,12 +1,14 @@
 // One turn of a machine: take an input in, decide, and say what must be done. The loop around it owns
 // time, chance and the world; the simulator runs this very function.
 import { decideAgent } from '../agent/decide.ts'
-import { obeyCommit, obeyPrepare, obeyStop, stopHolding } from '../agent/obey.ts'
+import { heldRanks, obeyCommit, obeyPrepare, obeyStop, stopHolding } from '../agent/obey.ts'
 import { assert, assertNever } from '../assert.ts'
 import { applyEvent } from '../cluster/apply-event.ts'
 import { type Decision, decision } from '../cluster/decision.ts'
+import { roster } from '../cluster/desired.ts'
 import type { ClusterMessage } from '../cluster/messages.ts'
 import { type MachineState, type Moment, ownRecord } from '../cluster/state.ts'
+import { takePrepared, takeRefusal } from '../coordinator/answers.ts'
 import { decideCoordinator } from '../coordinator/decide.ts'
 import type { Effect } from '../effects.ts'
 import type { MachineId } from '../ids.ts'
@@ -16,6 +18,7 @@ import { catchUp, greet } from './gossip.ts'
 import type { MachineInput } from './inputs.ts'
 import { takeProgress, takeReport } from './rank-reports.ts'
 import { withAges, withTimes } from './record-ages.ts'
+import { planted } from '../planted.ts'
 
 export interface StepOutcome {
   readonly state: MachineState
@@ -57,7 +60,14 @@ function withUpkeep(
   after: MachineState,
   { effects, moment }: { effects: readonly Effect[]; moment: Moment },
 ): readonly Effect[] {
-  const written = before.registers !== after.registers || before.epochSeen !== after.epochSeen
+  if (
+    before.registers === after.registers &&
+    (before.epochSeen === after.epochSeen || planted.volatileEpoch) &&
+    before.self.revision === after.self.revision
+  )
+    return effects
+  const isRaised = before.epochSeen !== after.epochSeen && !planted.volatileEpoch
+  const written = before.registers !== after.registers || isRaised
   const all: Effect[] = written ? [{ kind: 'journal-write' }, ...effects] : [...effects]
   const news: ClusterMessage[] = []
   if (before.registers !== after.registers) {
@@ -76,33 +86,42 @@ function withUpkeep(
   return all
 }
 
+/** Only machines of the roster are listened to: one just removed may still have words on the way. */
+function isTrusted(state: MachineState, from: MachineId): boolean {
+  return planted.strangerHeard || from === state.self.id || roster(state.registers).has(from)
+}
+
 function receive(state: MachineState, input: MachineInput, moment: Moment): Decision {
   const out = decision()
   const { nowMs } = moment
   switch (input.kind) {
     case 'tick':
       return tick(state, input, nowMs)
+    case 'woken':
+      return wake(state, input.sleptMs, nowMs)
     case 'heartbeat':
-      return greet(state, input, nowMs)
+      return isTrusted(state, input.from) ? greet(state, input, nowMs) : out
     case 'link-lost':
       out.events.push(input)
       return out
     case 'message':
+      if (!isTrusted(state, input.from)) return out
       return receiveMessage(state, { from: input.from, message: input.message, nowMs })
     case 'rank-report':
       return takeReport(state, input, nowMs)
     case 'endpoints-reserved':
-      return answerEndpoints(input)
+      return answerEndpoints(state, input)
     case 'registers-write':
       for (const write of input.writes) out.events.push({ kind: 'register-written', ...write })
       return out
     case 'registers-replace':
       out.events.push({ kind: 'registers-replaced', registers: input.registers })
+      out.events.push({ kind: 'term-ended' })
       // What runs here served another cluster's wishes.
       for (const holding of state.holdings.values()) {
         if (holding.stop !== null) continue
         const cause = 'this machine joined or left a cluster'
-        stopHolding(holding, { cause, asked: true, drain: true, nowMs, out })
+        stopHolding(holding, { cause, asked: true, drain: true, ordered: false, nowMs, out })
       }
       return out
     case 'self-change':
@@ -113,27 +132,32 @@ function receive(state: MachineState, input: MachineInput, moment: Moment): Deci
   }
 }
 
+/** While we slept others went on without us: what runs here belongs to the past. */
+function wake(state: MachineState, sleptMs: number, nowMs: number): Decision {
+  const out = decision()
+  const cause = `this machine slept for ${Math.round(sleptMs / 1000)} s`
+  for (const holding of state.holdings.values()) {
+    if (holding.stop === null)
+      stopHolding(holding, { cause, asked: true, drain: false, ordered: false, nowMs, out })
+  }
+  return out
+}
+
 function tick(
   state: MachineState,
   input: Extract<MachineInput, { kind: 'tick' }>,
   nowMs: number,
 ): Decision {
   const out = decision()
-  if (input.sleptMs > limits.sleepGapMs) {
-    // While we slept others went on without us: what runs here belongs to the past.
-    for (const holding of state.holdings.values()) {
-      if (holding.stop !== null) continue
-      const cause = `this machine slept for ${Math.round(input.sleptMs / 1000)} s`
-      stopHolding(holding, { cause, asked: true, drain: false, nowMs, out })
-    }
+  let seen = state
+  if (input.lagMs > limits.loopLagMsTolerated) {
+    const lost = { kind: 'time-lost', ms: input.lagMs } as const
+    out.events.push(lost)
+    // Judged by what is left of their silence: a machine that always lags must still see deaths.
+    seen = applyEvent(state, lost, nowMs)
   }
-  const lost = Math.max(input.lagMs, input.sleptMs)
-  if (lost > limits.loopLagMsTolerated) {
-    out.events.push({ kind: 'time-lost', ms: lost })
-    return out
-  }
-  out.events.push(...judgePeers(state, nowMs))
-  takeProgress(state, input.progress, { nowMs, out })
+  out.events.push(...judgePeers(seen, nowMs))
+  takeProgress(seen, input.progress, { nowMs, out })
   catchUp(state, nowMs, out)
   return out
 }
@@ -156,8 +180,8 @@ function receiveMessage(
       reply({ kind: 'record', record: withAges(ownRecord(state), nowMs) })
       return out
     case 'registers':
+      // Having caught up shows in equal digests; this may be one change out of many that we missed.
       out.events.push({ kind: 'registers-received', entries: message.entries })
-      if (!state.caughtUp) out.events.push({ kind: 'caught-up' })
       return out
     case 'registers-ask':
       reply({ kind: 'registers', entries: [...state.registers] })
@@ -169,73 +193,37 @@ function receiveMessage(
     case 'group-stop':
       return obeyStop(state, message, nowMs)
     case 'group-prepared':
-      out.events.push({ ...message, kind: 'start-prepared', machine: from })
-      return out
+      return takePrepared(state, { from, message })
     case 'group-refused':
-      return takeRefusal(state, { from, message })
+      return takeRefusal(state, { from, message }, nowMs)
     default:
       return assertNever(message)
   }
 }
 
-/** One refusal ends the whole start: the others give back what they reserved. */
-function takeRefusal(
+function answerEndpoints(
   state: MachineState,
-  {
-    from,
-    message,
-  }: { from: MachineId; message: Extract<ClusterMessage, { kind: 'group-refused' }> },
+  input: Extract<MachineInput, { kind: 'endpoints-reserved' }>,
 ): Decision {
-  const out = decision()
-  const start = state.starts.get(message.group)
-  // The highest epoch anybody has seen comes back with a refusal; the next term goes above it.
-  out.events.push({ kind: 'epoch-seen', epoch: message.epochSeen })
-  if (start === undefined || state.term === null) return out
-  out.events.push({ kind: 'start-ended', group: message.group })
-  out.effects.push({
-    kind: 'note',
-    level: 'warn',
-    text: 'a machine refused the plan',
-    about: { group: message.group, machine: from, reason: message.reason },
-  })
-  const { epoch } = state.term
-  const { deployment, group } = start.plan
-  const reason = `${from} refused: ${message.reason}`
-  for (const to of start.prepared.keys()) {
-    const stop = { kind: 'group-stop', epoch, group, deployment, reason, drain: false } as const
-    out.effects.push({ kind: 'message-send', to, message: stop })
-  }
-  return out
-}
-
-function answerEndpoints(input: Extract<MachineInput, { kind: 'endpoints-reserved' }>): Decision {
   const out = decision()
   const { plan, to, outcome } = input
   const { group, formation } = plan
+  // Stopped while the ports were being found: nobody waits for the answer.
+  if (heldRanks(state, group).length === 0) return out
   if (outcome.ok) {
-    const message = {
-      kind: 'group-prepared',
-      group,
-      formation,
-      endpoints: outcome.endpoints,
-    } as const
+    const { endpoints } = outcome
+    const message = { kind: 'group-prepared', group, formation, endpoints } as const
     out.effects.push({ kind: 'message-send', to, message })
-    for (const { rank, endpoint } of outcome.endpoints) {
+    for (const { rank, endpoint } of endpoints) {
       out.events.push({ kind: 'holding-changed', group, rank, change: { endpoint } })
     }
     return out
   }
-  const epochSeen = { counter: 0, machine: to }
-  const message = {
-    kind: 'group-refused',
-    group,
-    formation,
-    reason: outcome.reason,
-    epochSeen,
-  } as const
+  const { reason } = outcome
+  const { epochSeen } = state
+  const message = { kind: 'group-refused', group, formation, reason, epochSeen } as const
   out.effects.push({ kind: 'message-send', to, message })
-  for (const { rank } of plan.stages.flatMap((stage) => stage.ranks).map((_, rank) => ({ rank }))) {
+  for (const { rank } of heldRanks(state, group))
     out.events.push({ kind: 'holding-removed', group, rank })
-  }
   return out
 }

@@ -11,6 +11,7 @@ import type {
   Token,
   Usage,
 } from './request.ts'
+import { planted } from '../planted.ts'
 
 export interface Attempt {
   readonly id: AttemptId
@@ -30,15 +31,24 @@ export interface AttemptRecord {
   readonly cause: string
 }
 
+/** Enough to explain a bad day; an answer that never ends must not collect for ever. */
+const historyKept = 50
+
 export interface Generation {
   readonly request: GenerationRequest
   readonly phase: 'waiting' | 'running' | 'ended'
   /** Append-only and owned by this generation: copying it per token would make long answers quadratic. */
   readonly sent: number[]
   readonly attempt: Attempt | null
+  /** Whether a worker has taken the present attempt up. */
+  readonly taken: boolean
   readonly attemptsMade: number
+  /** Attempts that a worker had taken up before they were lost; only these wear the request out. */
+  readonly attemptsSpent: number
   readonly history: readonly AttemptRecord[]
-  /** Since when it has had no attempt: waits have deadlines. */
+  /** Groups that just lost an attempt, and until when they are asked last. */
+  readonly avoided: ReadonlyMap<GroupId, number>
+  /** Since when nothing has come of it: waits have deadlines. */
   readonly waitingSinceMs: number
   readonly accepted: boolean
   readonly usage: Usage
@@ -73,11 +83,13 @@ export type GenerationInput =
       readonly error: GenerationError
     }
   | { readonly kind: 'attempt-lost'; readonly attempt: AttemptId; readonly cause: string }
+  /** A person unloaded the deployment; nothing will come of waiting. */
+  | { readonly kind: 'deployment-removed' }
   | { readonly kind: 'client-gone' }
 
 export type GenerationAction =
-  /** The group just lost is asked last: until the next look it may only seem to be there. */
-  | { readonly kind: 'group-ask'; readonly avoid: GroupId | null }
+  /** Groups just lost are left out: until the view has caught up they may only seem to be there. */
+  | { readonly kind: 'group-ask'; readonly avoid: readonly GroupId[] }
   | {
       readonly kind: 'attempt-start'
       readonly attempt: Attempt
@@ -105,13 +117,16 @@ export function beginGeneration(request: GenerationRequest, nowMs: number): Gene
     phase: 'waiting',
     sent: [],
     attempt: null,
+    taken: false,
     attemptsMade: 0,
+    attemptsSpent: 0,
     history: [],
+    avoided: new Map(),
     waitingSinceMs: nowMs,
     accepted: false,
     usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 },
   }
-  return { generation, actions: [{ kind: 'group-ask', avoid: null }] }
+  return { generation, actions: [{ kind: 'group-ask', avoid: [] }] }
 }
 
 export function advanceGeneration(
@@ -122,7 +137,8 @@ export function advanceGeneration(
   const unchanged: GenerationStep = { generation, actions: [] }
   if (generation.phase === 'ended') return unchanged
   // The fence: whatever an older attempt still says is no longer about this generation.
-  if ('attempt' in input && input.attempt !== generation.attempt?.id) return unchanged
+  const isFenced = 'attempt' in input && input.attempt !== generation.attempt?.id
+  if (isFenced && !planted.missingFence) return unchanged
   switch (input.kind) {
     case 'group-offered':
       return generation.phase === 'waiting' ? startAttempt(generation, input, nowMs) : unchanged
@@ -133,11 +149,13 @@ export function advanceGeneration(
     case 'token-received':
       return takeToken(generation, input, nowMs)
     case 'attempt-finished':
-      return finish(generation, input)
+      return finish(generation, input, nowMs)
     case 'attempt-refused':
       return end(generation, [{ kind: 'client-fail', error: input.error }])
     case 'attempt-lost':
       return loseAttempt(generation, input.cause, nowMs)
+    case 'deployment-removed':
+      return generation.phase === 'waiting' ? giveUpUnloaded(generation) : unchanged
     case 'client-gone': {
       const { attempt } = generation
       return end(generation, attempt === null ? [] : [{ kind: 'attempt-cancel', attempt }])
@@ -160,7 +178,7 @@ function startAttempt(
     startedMs: nowMs,
   }
   return {
-    generation: { ...generation, phase: 'running', attempt, attemptsMade: number },
+    generation: { ...generation, phase: 'running', attempt, taken: false, attemptsMade: number },
     actions: [{ kind: 'attempt-start', attempt, replay: generation.sent }],
   }
 }
@@ -170,10 +188,10 @@ function accept(
   { promptTokens, cachedTokens }: { promptTokens: number; cachedTokens: number },
 ): GenerationStep {
   // A resumed attempt is accepted again; the client has already been told, and its prompt was counted.
-  if (generation.accepted) return { generation, actions: [] }
+  if (generation.accepted) return { generation: { ...generation, taken: true }, actions: [] }
   const usage = { ...generation.usage, promptTokens, cachedTokens }
   return {
-    generation: { ...generation, accepted: true, usage },
+    generation: { ...generation, taken: true, accepted: true, usage },
     actions: [{ kind: 'client-accept', promptTokens, cachedTokens }],
   }
 }
@@ -183,33 +201,38 @@ function takeToken(
   { position, token }: { position: number; token: Token },
   nowMs: number,
 ): GenerationStep {
-  const expected = generation.sent.length
+  const expected = planted.positionUnchecked ? position : generation.sent.length
   if (position < expected) return { generation, actions: [] }
   if (position > expected) {
     return loseAttempt(generation, `token ${position} came where ${expected} was due`, nowMs)
   }
   generation.sent.push(token.id)
-  return { generation, actions: [{ kind: 'client-token', token }] }
+  const next = generation.taken ? generation : { ...generation, taken: true }
+  return { generation: next, actions: [{ kind: 'client-token', token }] }
 }
 
 function finish(
   generation: Generation,
   { reason, parts, usage }: { reason: FinishReason; parts: readonly Part[]; usage: Usage },
+  nowMs: number,
 ): GenerationStep {
-  const { promptTokens, cachedTokens } = generation.usage
-  const whole: Usage = {
-    ...usage,
-    promptTokens,
-    cachedTokens,
-    completionTokens: usage.completionTokens,
+  const completionTokens = generation.sent.length
+  if (usage.completionTokens > completionTokens) {
+    const cause = `the end came after ${completionTokens} of ${usage.completionTokens} tokens`
+    return loseAttempt(generation, cause, nowMs)
   }
+  // The word that it was accepted may have been lost on the way; the end carries the figures too.
+  const { promptTokens, cachedTokens } = generation.accepted ? generation.usage : usage
+  const again = planted.replayCharged ? (generation.history.at(-1)?.tokensAtEnd ?? 0) : 0
+  const charged = completionTokens + again
+  const whole: Usage = { ...usage, promptTokens, cachedTokens, completionTokens: charged }
   return end({ ...generation, usage: whole }, [
     { kind: 'client-finish', reason, parts, usage: whole },
   ])
 }
 
 function loseAttempt(generation: Generation, cause: string, nowMs: number): GenerationStep {
-  const { attempt, history, attemptsMade } = generation
+  const { attempt, history, taken } = generation
   if (attempt === null) return { generation, actions: [] }
   const record: AttemptRecord = {
     group: attempt.group,
@@ -224,25 +247,44 @@ function loseAttempt(generation: Generation, cause: string, nowMs: number): Gene
     ...generation,
     phase: 'waiting',
     attempt: null,
-    history: [...history, record],
-    waitingSinceMs: nowMs,
+    taken: false,
+    attemptsSpent: generation.attemptsSpent + (taken ? 1 : 0),
+    history: [...history, record].slice(-historyKept),
+    avoided: new Map(generation.avoided).set(attempt.group, nowMs + limits.attemptRetryMs),
+    // An attempt that nobody took up does not restart the clock, or a wait could go on for ever.
+    waitingSinceMs: taken ? nowMs : generation.waitingSinceMs,
   }
-  if (attemptsMade >= limits.attemptsPerGenerationMax) {
-    const message = `The answer was interrupted ${attemptsMade} times and was given up; the last cause was: ${cause}`
-    return end(next, [{ kind: 'client-fail', error: { code: 'attempts-exhausted', message } }])
+  // Whoever still works on it works for nobody now.
+  const cancel: GenerationAction = { kind: 'attempt-cancel', attempt }
+  if (next.attemptsSpent >= limits.attemptsPerGenerationMax) {
+    const message = `The answer was interrupted ${next.attemptsSpent} times and was given up; the last cause was: ${cause}`
+    const error = { code: 'attempts-exhausted', message }
+    return end(next, [cancel, { kind: 'client-fail', error }])
   }
-  return { generation: next, actions: [{ kind: 'group-ask', avoid: attempt.group }] }
+  return { generation: next, actions: [cancel, askForGroup(next, nowMs)] }
+}
+
+function askForGroup(generation: Generation, nowMs: number): GenerationAction {
+  const avoid: GroupId[] = []
+  for (const [group, untilMs] of generation.avoided) if (untilMs > nowMs) avoid.push(group)
+  return { kind: 'group-ask', avoid }
+}
+
+function giveUpUnloaded(generation: Generation): GenerationStep {
+  const message = 'The model was unloaded while the request waited for it; load it and ask again'
+  return end(generation, [{ kind: 'client-fail', error: { code: 'model-unloaded', message } }])
 }
 
 function checkWait(generation: Generation, waitedFor: string, nowMs: number): GenerationStep {
   if (generation.phase !== 'waiting') return { generation, actions: [] }
   const waitedMs = nowMs - generation.waitingSinceMs
   if (waitedMs < limits.readyWaitMsMax)
-    return { generation, actions: [{ kind: 'group-ask', avoid: null }] }
+    return { generation, actions: [askForGroup(generation, nowMs)] }
   const message = `Gave up after ${Math.round(waitedMs / 1000)} s of waiting for ${waitedFor}`
   return end(generation, [{ kind: 'client-fail', error: { code: 'wait-expired', message } }])
 }
 
 function end(generation: Generation, actions: readonly GenerationAction[]): GenerationStep {
-  return { generation: { ...generation, phase: 'ended', attempt: null }, actions }
+  const phase = planted.failsWithoutEnding ? generation.phase : 'ended'
+  return { generation: { ...generation, phase, attempt: null }, actions }
 }

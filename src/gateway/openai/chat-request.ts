@@ -62,6 +62,8 @@ export const chatRequest = z.looseObject({
   logprobs: z.boolean().nullish(),
   top_logprobs: z.number().int().min(0).max(20).nullish(),
   n: z.number().int().min(1).nullish(),
+  /** Not OpenAI's, but common: write on to max_tokens whatever the model would end with. */
+  ignore_eos: z.boolean().nullish(),
 })
 
 export type ChatRequest = z.infer<typeof chatRequest>
@@ -98,7 +100,7 @@ export function toQuestion(
     },
     tokensMax: request.max_completion_tokens ?? request.max_tokens ?? null,
     stop: stop.filter((text) => text !== ''),
-    ignoreEos: false,
+    ignoreEos: request.ignore_eos === true,
     logprobs: request.logprobs === true ? (request.top_logprobs ?? 0) : null,
     grammar: null,
     cacheScope: from.cacheScope,

@@ -1,0 +1,72 @@
+// The orders a coordinator gives. Every one carries its epoch, and may have to be given more than once.
+import type { Decision } from '../cluster/decision.ts'
+import { type GroupPlan, machinesOf } from '../cluster/group-plan.ts'
+import type { Epoch } from '../cluster/record.ts'
+import type { Commitment, MachineState } from '../cluster/state.ts'
+import type { MachineId } from '../ids.ts'
+import { limits } from '../limits.ts'
+import { planted } from '../planted.ts'
+
+/** Why groups are stopped, in the words that people read in logs and on the page. */
+export const stopReasons = {
+  unloaded: 'the deployment was unloaded',
+  rankLost: 'a rank of the group was lost',
+  surplus: 'another group already serves this replica',
+  abandoned: 'its start was abandoned',
+  late: 'not every machine answered in time',
+} as const
+
+export function epochOf(state: MachineState): Epoch {
+  return state.term?.epoch ?? state.epochSeen
+}
+
+export function isReachable(state: MachineState, machine: MachineId): boolean {
+  return machine === state.self.id || (state.peers.get(machine)?.status ?? 'dead') !== 'dead'
+}
+
+/** Stops a group everywhere; said again each second until the records show that it is gone. */
+export function orderStop(
+  state: MachineState,
+  stop: { plan: GroupPlan; reason: string; drain: boolean; nowMs: number; out: Decision },
+): void {
+  const { plan, reason, drain, nowMs, out } = stop
+  const { group, deployment } = plan
+  const lastMs = state.stops.get(group)
+  const isTold = lastMs !== undefined && nowMs - lastMs < limits.orderRepeatMs
+  if (isTold && !planted.stopStorm) return
+  out.events.push({ kind: 'stop-ordered', group })
+  for (const to of machinesOf(plan)) {
+    if (!isReachable(state, to)) continue
+    const epoch = epochOf(state)
+    const message = { kind: 'group-stop', epoch, group, deployment, reason, drain } as const
+    out.effects.push({ kind: 'message-send', to, message })
+  }
+}
+
+export function orderPrepare(
+  state: MachineState,
+  order: { plan: GroupPlan; wish: number; to: readonly MachineId[]; out: Decision },
+): void {
+  const { plan, wish, out } = order
+  for (const to of order.to) {
+    const message = { kind: 'group-prepare', epoch: epochOf(state), wish, plan } as const
+    out.effects.push({ kind: 'message-send', to, message })
+  }
+}
+
+export function orderCommit(
+  state: MachineState,
+  order: {
+    plan: GroupPlan
+    commitment: Commitment
+    to: readonly MachineId[]
+    out: Decision
+  },
+): void {
+  const { group, formation } = order.plan
+  const epoch = epochOf(state)
+  for (const to of order.to) {
+    const message = { kind: 'group-commit', epoch, group, formation, ...order.commitment } as const
+    order.out.effects.push({ kind: 'message-send', to, message })
+  }
+}

@@ -1,0 +1,190 @@
+// From what runs to what is wanted: which groups go, and which deployments get another one.
+import type { Decision } from '../cluster/decision.ts'
+import { type WantedDeployment, isDeploymentRemoved } from '../cluster/desired.ts'
+import { machinesOf } from '../cluster/group-plan.ts'
+import type { GroupView, RankView } from '../cluster/groups.ts'
+import { type MachineRecord, compareEpochs } from '../cluster/record.ts'
+import {
+  type MachineState,
+  type Moment,
+  acceptsNow,
+  drainingPhase,
+  ownRecord,
+  recentFailures,
+} from '../cluster/state.ts'
+import { type GroupId, type MachineId, groupId } from '../ids.ts'
+import { limits } from '../limits.ts'
+import { hearEachOther, reachable } from '../membership/view.ts'
+import { readinessOf } from './backoff.ts'
+import { orderPrepare, orderStop, stopReasons } from './orders.ts'
+import { placeDeployment } from './placement.ts'
+import { endStart } from './starts.ts'
+import { planted } from '../planted.ts'
+
+/** Groups of removed deployments, and what is left of broken or abandoned ones, are taken down. */
+export function stopUnwanted(
+  state: MachineState,
+  { view, nowMs, out }: { view: GroupView; nowMs: number; out: Decision },
+): void {
+  if (state.starts.has(view.group)) return
+  const why = unwantedBecause(state, view, nowMs)
+  if (why === null) return
+  const { drain } = why
+  // Those that are already going need no order, unless they take their time over a group that is no more.
+  const isGoing = ({ holding }: RankView): boolean =>
+    holding === null || (holding.state === 'stopping' && (drain || holding.phase !== drainingPhase))
+  if (!view.ranks.every(isGoing)) orderStop(state, { plan: view.plan, ...why, nowMs, out })
+}
+
+function unwantedBecause(
+  state: MachineState,
+  { deployment, ranks, status }: GroupView,
+  nowMs: number,
+): { reason: string; drain: boolean } | null {
+  if (isDeploymentRemoved(state.registers, deployment))
+    return { reason: stopReasons.unloaded, drain: status !== 'broken' }
+  if (planted.startNotAborted) return null
+  if (ranks.some((rank) => isJustBack(state, rank.machine, nowMs))) return null
+  // An earlier coordinator reserved it and can no longer commit; waiting for it to expire helps nobody.
+  if (ranks.some((rank) => rank.state === 'reserved'))
+    return { reason: stopReasons.abandoned, drain: false }
+  if (status === 'broken') return { reason: stopReasons.rankLost, drain: false }
+  // One rank is on its way out, perhaps finishing its answers: the others follow as gently.
+  return status === 'stopping' ? { reason: stopReasons.rankLost, drain: true } : null
+}
+
+/** It was gone a moment ago: its older words may arrive before its present ones. */
+function isJustBack(state: MachineState, machine: MachineId, nowMs: number): boolean {
+  const peer = state.peers.get(machine)
+  return peer?.status === 'alive' && nowMs - peer.statusSinceMs < limits.returnPatienceMs
+}
+
+interface Reconciliation {
+  readonly deployment: WantedDeployment
+  readonly groups: readonly GroupView[]
+  readonly moment: Moment
+  readonly out: Decision
+}
+
+export function reconcile(state: MachineState, step: Reconciliation): void {
+  const { deployment, moment, out } = step
+  const { nowMs } = moment
+  const own = step.groups.filter((group) => group.deployment === deployment.id)
+  const serving = own.filter((group) => group.status === 'ready' || group.status === 'forming')
+  const wanted = deployment.replicas + (deployment.standby ? 1 : 0)
+  const isSure = !serving.some(({ plan }) =>
+    machinesOf(plan).some((machine) => isJustBack(state, machine, nowMs)),
+  )
+  for (const { plan } of isSure ? surplusOf(state, serving, wanted) : []) {
+    orderStop(state, { plan, reason: stopReasons.surplus, drain: true, nowMs, out })
+    const start = state.starts.get(plan.group)
+    if (start !== undefined) endStart(start, nowMs, out)
+  }
+  const staying = serving.filter((group) => !isLeaving(state, group))
+  const seen = new Set(staying.map((group) => group.group))
+  const starting = [...state.starts.values()].filter(
+    ({ plan }) => plan.deployment === deployment.id && !seen.has(plan.group),
+  )
+  if (staying.length + starting.length >= wanted) return
+  if ((state.heldOff.get(deployment.id) ?? -Infinity) > nowMs) return
+  if (awaitsRecord(state, nowMs)) return
+  // One start at a time per round: the next one must see the memory this one takes.
+  if (out.events.some((event) => event.kind === 'start-begun')) return
+  const failures = recentFailures(state, nowMs)
+  if (readinessOf(deployment, failures, nowMs).kind !== 'start-now') return
+  const taken = serving.flatMap((group) => machinesOf(group.plan))
+  const failedOn = failures
+    .filter((failure) => failure.deployment === deployment.id && !failure.excused)
+    .map((failure) => failure.machine)
+  beginStart(state, { deployment, taken, failedOn, out })
+}
+
+function beginStart(
+  state: MachineState,
+  start: {
+    deployment: WantedDeployment
+    taken: readonly MachineId[]
+    failedOn: readonly MachineId[]
+    out: Decision
+  },
+): void {
+  const { deployment, taken, failedOn, out } = start
+  const group = nextGroupId(state)
+  const machines = candidateRecords(state)
+  const connected = (a: MachineId, b: MachineId): boolean => hearEachOther(state, a, b)
+  const placed = placeDeployment({ group, deployment, machines, taken, failedOn, connected })
+  if (placed.kind === 'refused') return
+  const { plan } = placed
+  const wish = deployment.version.counter
+  out.events.push({ kind: 'start-begun', plan, wish })
+  orderPrepare(state, { plan, wish, to: machinesOf(plan), out })
+}
+
+/** A machine has just come and may already run what we are about to start. */
+function awaitsRecord(state: MachineState, nowMs: number): boolean {
+  for (const peer of state.peers.values()) {
+    const isNew = nowMs - peer.statusSinceMs < limits.recordPatienceMs
+    if (peer.status === 'alive' && peer.record === null && isNew) return true
+  }
+  return false
+}
+
+/** Machines that may be given ranks now: heard in both directions, with a record that says what they have. */
+export function candidateRecords(state: MachineState): readonly MachineRecord[] {
+  const near = reachable(state)
+  const found = [ownRecord(state)]
+  for (const peer of state.peers.values()) {
+    if (peer.status === 'alive' && peer.record !== null && near.has(peer.id))
+      found.push(peer.record)
+  }
+  return found.map((record) => withoutPromised(state, record))
+}
+
+/** Memory that a start under way was promised and that the record does not show yet. */
+function withoutPromised(state: MachineState, record: MachineRecord): MachineRecord {
+  let promisedBytes = 0
+  for (const { plan } of state.starts.values()) {
+    if (record.holdings.some((holding) => holding.plan.group === plan.group)) continue
+    for (const { machine, memoryBytes } of plan.stages.flatMap((stage) => stage.ranks))
+      if (machine === record.id) promisedBytes += memoryBytes
+  }
+  if (promisedBytes === 0) return record
+  return { ...record, memoryLendBytes: record.memoryLendBytes - promisedBytes }
+}
+
+/**
+ * What is behind the wanted number. Groups on machines that are to be emptied count only until others
+ * are ready in their place; among equals the one that has been ready longest stays.
+ */
+export function surplusOf(
+  state: MachineState,
+  serving: readonly GroupView[],
+  wanted: number,
+): readonly GroupView[] {
+  const order = [...serving].sort((a, b) => {
+    if (a.status !== b.status) return a.status === 'ready' ? -1 : 1
+    return a.sinceMs - b.sinceMs || compareEpochs(a.epoch, b.epoch) || (a.group < b.group ? -1 : 1)
+  })
+  const staying = order.filter((group) => !isLeaving(state, group))
+  const kept = staying.slice(0, wanted)
+  const uncovered = wanted - kept.filter((group) => group.status === 'ready').length
+  const leaving = order.filter((group) => isLeaving(state, group))
+  return [...staying.slice(wanted), ...leaving.slice(uncovered)]
+}
+
+function isLeaving(state: MachineState, group: GroupView): boolean {
+  return machinesOf(group.plan).some((machine) => {
+    if (machine === state.self.id) return !acceptsNow(state).ok
+    return state.peers.get(machine)?.record?.accepts.ok === false
+  })
+}
+
+/** Never used before: the boot keeps apart what a machine restored from a backup counts a second time. */
+function nextGroupId(state: MachineState): GroupId {
+  const { epoch, startsBegun } = state.term ?? { epoch: state.epochSeen, startsBegun: 0 }
+  const { boot } = state.self
+  if (planted.groupIdReused) return groupId(`g${epoch.counter}`)
+  return groupId(
+    `g${epoch.counter}.${startsBegun}.${epoch.machine.slice(0, 8)}.${boot.slice(0, 6)}`,
+  )
+}

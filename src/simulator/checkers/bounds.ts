@@ -1,0 +1,102 @@
+// S15: nothing grows without end: neither a machine's state, nor its journal, nor what it says.
+import type { Figures } from '../figures.ts'
+import type { SimHost } from '../host.ts'
+import { type Checker, type Scene, nameOf } from './checker.ts'
+
+/** Messages other than beats that one machine may send another in ten seconds, storms of faults included. */
+const messagesPerPeerMax = 120
+const windowMs = 10_000
+/** Starts of one deployment within the longer window: more, and something goes round in circles. */
+const startsMax = 20
+const longWindowMs = 60_000
+const journalBytesMax = 200_000
+/** Terms that may begin anywhere in the cluster within the longer window, and for each start of a daemon. */
+const termsMax = 10
+const termsPerBoot = 2
+
+export function boundChecker({ world }: Scene, figures: Figures): Checker {
+  const { verdict } = world
+  const sent = new Map<number, number>()
+  const started = new Map<string, number[]>()
+  let seconds = 0
+  const begun: number[] = []
+  const boots: number[] = []
+  const isRecent = (atMs: number): boolean => atMs >= world.nowMs - longWindowMs
+  const keepRecent = (times: number[]): void => {
+    times.push(world.nowMs)
+    while (times[0] !== undefined && !isRecent(times[0])) times.shift()
+  }
+  return {
+    sent(from, to, message) {
+      if ('attempt' in message || message.kind.startsWith('rank-')) return
+      figures.messages += 1
+      const pair = from.spec.index * 64 + to.spec.index
+      sent.set(pair, (sent.get(pair) ?? 0) + 1)
+    },
+    booted: () => keepRecent(boots),
+    saved(host, text) {
+      figures.journalWrites += 1
+      figures.journalBytesMost = Math.max(figures.journalBytesMost, text.length)
+      verdict.check(
+        'S15',
+        text.length < journalBytesMax,
+        () => `the journal of ${nameOf(host)} has ${text.length} bytes`,
+      )
+    },
+    launched({ load }) {
+      if (load.stage.index !== 0) return
+      const groups = started.get(load.model.name) ?? []
+      started.set(load.model.name, groups)
+      keepRecent(groups)
+      figures.startsMost = Math.max(figures.startsMost, groups.length)
+      verdict.check(
+        'S15',
+        groups.length <= startsMax,
+        () => `${load.model.name} was started ${groups.length} times in ${longWindowMs / 1000} s`,
+      )
+    },
+    stepped(_host, { before, after }) {
+      if (after.term === null || after.term.epoch === before.term?.epoch) return
+      figures.terms += 1
+      keepRecent(begun)
+      const allowed = termsMax + termsPerBoot * boots.filter(isRecent).length
+      figures.termsMost = Math.max(figures.termsMost, begun.length)
+      verdict.check(
+        'S15',
+        begun.length <= allowed,
+        () => `${begun.length} terms began within ${longWindowMs / 1000} s`,
+      )
+    },
+    second() {
+      seconds += 1
+      for (const host of world.hosts) checkState(host)
+      if (seconds % (windowMs / 1000) !== 0) return
+      for (const [pair, count] of sent) {
+        figures.messagesPerPeerMost = Math.max(figures.messagesPerPeerMost, count)
+        verdict.check(
+          'S15',
+          count <= messagesPerPeerMax,
+          () =>
+            `m${Math.floor(pair / 64)} sent m${pair % 64} ${count} messages in ${windowMs / 1000} s`,
+        )
+      }
+      sent.clear()
+    },
+  }
+  function checkState(host: SimHost): void {
+    const state = host.life?.machine.state
+    if (state === undefined) return
+    const { peers, holdings, starts, stops, heldOff, failures } = state
+    let links = 0
+    for (const peer of peers.values()) links += peer.links.size
+    const entries =
+      peers.size + links + holdings.size + starts.size + stops.size + heldOff.size + failures.length
+    figures.stateEntriesMost = Math.max(figures.stateEntriesMost, entries)
+    const isBounded =
+      peers.size <= world.hosts.length &&
+      failures.length <= 32 &&
+      stops.size <= 200 &&
+      entries < 400
+    verdict.check('S15', isBounded, () => `the state of ${nameOf(host)} has ${entries} entries`)
+  }
+}

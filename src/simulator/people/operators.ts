@@ -1,0 +1,153 @@
+// Operators: they load and unload models, ask for more or fewer replicas, empty machines, remove them and
+// let them back in.
+import {
+  type Deployment,
+  isMachineRemoved,
+  registerKeys,
+  roster,
+} from '../../core/cluster/desired.ts'
+import type { ModelRef } from '../../core/cluster/group-plan.ts'
+import type { DeploymentId } from '../../core/ids.ts'
+import type { JsonValue } from '../../core/json.ts'
+import { deploymentIdFor } from '../../core/serving/catalogue.ts'
+import type { SimHost } from '../host.ts'
+import type { Random } from '../random.ts'
+import { rosterEntry } from '../roster.ts'
+import type { World } from '../world.ts'
+
+export class Operators {
+  readonly #world: World
+  readonly #random: Random
+  /** Deployments that somebody has ever asked to unload. */
+  readonly unloaded = new Set<DeploymentId>()
+  readonly removedMs = new Map<SimHost, number>()
+  admissions = 0
+
+  constructor(world: World) {
+    this.#world = world
+    this.#random = world.random.stream('operators')
+  }
+
+  /** Some machine that can take a command now. */
+  #desk(): SimHost | undefined {
+    return this.#random.pick(
+      this.#world.hosts.filter((host) => host.isRunning && host.trusts(host.spec.id)),
+    )
+  }
+
+  load(model: ModelRef): void {
+    const { hosts } = this.#world
+    const stages = this.#random.chance(0.35) ? this.#random.whole(2, 3) : 1
+    const servers = hosts.filter((host) => host.spec.role !== 'client').length
+    const isCut = stages > 1 && servers >= stages
+    const deployment: Deployment = {
+      id: deploymentIdFor(model.name),
+      model,
+      strategy: isCut ? 'pipeline' : 'auto',
+      machines: [],
+      layers: isCut ? (stages === 2 ? [14, 10] : [10, 8, 6]) : [],
+      backend: 'auto',
+      replicas: this.#random.chance(0.3) ? this.#random.whole(2, 3) : 1,
+      standby: this.#random.chance(0.1),
+      contextTokens: model.contextTokens,
+      keepAliveMs: null,
+    }
+    this.#write(`load ${model.name}`, registerKeys.deployment(deployment.id), deployment as never)
+  }
+
+  unload(model: ModelRef): void {
+    const id = deploymentIdFor(model.name)
+    this.unloaded.add(id)
+    this.#write(`unload ${model.name}`, registerKeys.deployment(id), undefined)
+  }
+
+  /** Whether new ranks may come to a machine, as its owner says. */
+  setAccepting(host: SimHost, ok: boolean): void {
+    const accepts = ok ? { ok, reason: '' } : { ok, reason: `${host.spec.name} is being emptied` }
+    host.life?.machine.post({ kind: 'self-change', change: { accepts } })
+  }
+
+  /** Takes a machine out of the roster, on some other machine's word. */
+  remove(host: SimHost): boolean {
+    const desk = this.#random.pick(
+      this.#world.hosts.filter(
+        (other) => other !== host && other.isRunning && other.trusts(host.spec.id),
+      ),
+    )
+    const machine = desk?.life?.machine
+    if (machine === undefined) return false
+    const prefix = `roster/${host.spec.id}/`
+    const keys = [...machine.state.registers.keys()].filter((key) => key.startsWith(prefix))
+    this.#world.tell(desk?.spec.name ?? '', 'removes', host.spec.name)
+    machine.write(
+      keys.map((key) => ({ key, value: undefined })),
+      () => undefined,
+    )
+    this.removedMs.set(host, this.#world.nowMs)
+    return true
+  }
+
+  /** Invites a machine: a new roster entry, and the cluster's state handed over whole. */
+  admit(host: SimHost): boolean {
+    const { life } = host
+    const inviter = this.#random.pick(
+      this.#world.hosts.filter(
+        (other) => other !== host && other.isRunning && other.trusts(other.spec.id),
+      ),
+    )
+    const machine = inviter?.life?.machine
+    if (life === null || machine === undefined || !host.isRunning) return false
+    this.admissions += 1
+    const key = registerKeys.roster(host.spec.id, `again-${this.admissions}`)
+    this.#world.tell(inviter?.spec.name ?? '', 'admits', host.spec.name)
+    machine.write([{ key, value: rosterEntry(host.spec) }], () => {
+      if (!life.isAlive || host.life !== life) return
+      life.machine.post({ kind: 'registers-replace', registers: machine.state.registers })
+      this.removedMs.delete(host)
+    })
+    return true
+  }
+
+  /** A machine's entry in the roster is written anew, with another address say, wherever it is known. */
+  touch(host: SimHost): boolean {
+    const desk = this.#random.pick(
+      this.#world.hosts.filter((other) => other.isRunning && other.trusts(host.spec.id)),
+    )
+    const machine = desk?.life?.machine
+    if (machine === undefined) return false
+    const prefix = `roster/${host.spec.id}/`
+    const keys = [...machine.state.registers].flatMap(([key, { value }]) =>
+      key.startsWith(prefix) && value !== undefined ? [key] : [],
+    )
+    this.#world.tell(desk?.spec.name ?? '', 'touches', host.spec.name)
+    machine.write(
+      keys.map((key) => ({ key, value: rosterEntry(host.spec) })),
+      () => undefined,
+    )
+    return true
+  }
+
+  /** Machines that live and are in nobody's cluster but should be. */
+  outsiders(): readonly SimHost[] {
+    if (this.#world.hosts.length === 1) return []
+    return this.#world.hosts.filter((host) => {
+      const registers = host.life?.machine.state.registers
+      if (registers === undefined || !host.isRunning) return false
+      const isRemoved = this.#world.hosts.some(
+        (other) =>
+          other.life !== null && isMachineRemoved(other.life.machine.state.registers, host.spec.id),
+      )
+      const isListed = this.#world.hosts.some(
+        (other) => other !== host && other.trusts(host.spec.id),
+      )
+      return roster(registers).size <= 1 || (isRemoved && !isListed)
+    })
+  }
+
+  #write(what: string, key: string, value: JsonValue | undefined): void {
+    const desk = this.#desk()
+    if (desk === undefined) return
+    this.#world.tell(desk.spec.name, 'operator', what)
+    desk.life?.machine.write([{ key, value }], () => undefined)
+  }
+}
