@@ -95,7 +95,7 @@ def build(load: Load, progress: Any) -> Service:
     from .folder import ModelRefused, check_folder
 
     try:
-        if load.stage_count > 1 or load.world_size > 1:
+        if not load.alone:
             raise ModelRefused("this worker serves whole models only; it cannot be one stage or rank of several")
         config = check_folder(Path(load.model_path))
         from .loading import build_service  # takes seconds: only when there is something to load

@@ -17,36 +17,42 @@ from collections.abc import Iterator
 
 import mlx.core as mx
 
-from .microbatch import Caches, MicroBatch
+from .microbatch import MicroBatch
 from .rows import Chunk, Draw, Row
-from .stage import Stage
+from .stage_port import Span, StagePort
+from .stage_rows import padded
 
 
 class MlxEngine:
-    def __init__(self, stage: Stage, on_cpu: bool) -> None:
+    reads_first = False
+
+    def __init__(self, stage: StagePort, on_cpu: bool) -> None:
         self._stage, self._on_cpu = stage, on_cpu
-        self._filling: dict[Row, Caches] = {}
         self._batches: dict[int, MicroBatch] = {}
+        self._numbers: dict[Row, int] = {}
+        self._given = 0
         self._steps = 0
 
     def prefill(self, chunks: list[Chunk], slices: int) -> Iterator[None]:
-        if len(chunks) > 1:
-            yield from self._prefill_together(chunks, slices)
-        else:
-            row, start, end = chunks[0]
-            if row not in self._filling:
-                self._filling[row] = self._stage.new_caches()
-            self._stage(mx.array([row.slice(start, end)]), self._filling[row])
-            yield from _evaluated(self._filling[row], slices)
-        mx.clear_cache()
+        spans = [Span(self._number(row), start, end) for row, start, end in chunks]
+        entering = padded([row.slice(start, end) for row, start, end in chunks])
+        yield from self._stage.prefill(spans, entering, slices)
 
     def step(self, batch: int, joining: list[Row], leaving: list[Row], forward: bool) -> None:
         if batch not in self._batches:
             self._batches[batch] = MicroBatch(self._on_cpu)
         found = self._batches[batch]
-        if leaving:
-            found.leave(set(leaving))
-        found.step(self._stage, [(row, self._take(row)) for row in joining], forward)
+        found.leave(set(leaving))
+        drawn = found.draw()
+        found.join(joining)
+        gone = [self._numbers.pop(row) for row in leaving]
+        if forward:
+            first = mx.array([row.last for row in joining], mx.uint32)
+            tokens = first if drawn is None else mx.concatenate([drawn, first]) if joining else drawn
+            numbers = [self._number(row) for row in joining]
+            found.logits = self._stage.step(batch, gone, numbers, tokens[:, None])[:, -1]
+            if not self._on_cpu:
+                mx.async_eval(found.logits)
         self._steps += 1
         if self._steps % 256 == 0:
             mx.clear_cache()
@@ -56,48 +62,24 @@ class MlxEngine:
 
     def merge(self, batch: int, other: int) -> None:
         self._batches[batch].absorb(self._batches.pop(other))
+        self._stage.merge(batch, other)
 
     def drop(self, batch: int) -> None:
-        self._batches.pop(batch, None)
+        found = self._batches.pop(batch, None)
+        for row in found.rows if found else ():
+            self._numbers.pop(row, None)
+        self._stage.drop(batch)
 
     def forget(self, row: Row) -> None:
-        self._filling.pop(row, None)
+        number = self._numbers.pop(row, None)
+        if number is not None:
+            self._stage.forget(number)
 
     def memory(self) -> tuple[int, int]:
         return mx.get_active_memory(), mx.get_peak_memory()
 
-    def _prefill_together(self, chunks: list[Chunk], slices: int) -> Iterator[None]:
-        rows = [row.slice(start, end) for row, start, end in chunks]
-        caches = read_padded(self._stage, rows)
-        yield from _evaluated(caches, slices)
-        for index, chunk in enumerate(chunks):
-            self._filling[chunk.row] = [cache.extract(index) for cache in caches]
-        mx.eval([cache.state for chunk in chunks for cache in self._filling[chunk.row]])
-
-    def _take(self, row: Row) -> Caches:
-        return self._filling.pop(row, None) or self._stage.new_caches()
-
-
-def read_padded(stage: Stage, rows: list[list[int]]) -> Caches:
-    """Lazily reads several prompts in one pass, padded on the right; the caches are rolled to the left after."""
-    lengths = [len(row) for row in rows]
-    padding = [max(lengths) - length for length in lengths]
-    alone = [stage.new_caches() for _ in rows]
-    caches = [column[0].merge(list(column)) for column in zip(*alone)]
-    if any(padding):
-        for cache in caches:
-            cache.prepare(lengths=lengths, right_padding=padding)
-    stage(mx.array([row + [0] * pad for row, pad in zip(rows, padding)]), caches)
-    if any(padding):
-        for cache in caches:
-            cache.finalize()
-    return caches
-
-
-def _evaluated(caches: Caches, slices: int) -> Iterator[None]:
-    """Evaluates caches a few layers at a time: each is a proof of progress."""
-    states = [cache.state for cache in caches]
-    size = max(1, -(-len(states) // max(1, slices)))
-    for start in range(0, len(states), size):
-        mx.eval(states[start : start + size])
-        yield
+    def _number(self, row: Row) -> int:
+        if row not in self._numbers:
+            self._given += 1
+            self._numbers[row] = self._given
+        return self._numbers[row]

@@ -1,4 +1,4 @@
-"""What the loop drives, whatever is behind it: MLX, a script, later a pipeline."""
+"""What the loop drives, whatever is behind it: MLX, a script, a pipeline."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -8,6 +8,10 @@ from .rows import Chunk, Draw, Row
 
 class Engine(Protocol):
     """What the loop drives. Rows are told apart by identity, micro-batches by number."""
+
+    reads_first: bool
+    """Whether a step's tokens are read before the next step begins. Where the layers and the draw are in one
+    process, the next step is prepared before its tokens are known; a pipeline's first stage has to wait."""
 
     def prefill(self, chunks: list[Chunk], slices: int) -> Iterator[None]:
         """Puts tokens of rows into their caches; yields after each of about `slices` parts of the work.

@@ -21,6 +21,7 @@ from .memory import CacheCost, MemoryPlan
 from .selftest import prompts_agree, rows_agree
 from .service import Service
 from .stage import CannotCut, Stage
+from .stage_rows import StageRows
 
 Progress = Callable[[str, float, float], None]
 
@@ -55,7 +56,7 @@ def build_service(load: Load, config: dict[str, Any], progress: Progress) -> Ser
     memory = _memory_plan(config, caches, weights_bytes, limit, on_cpu)
     language = HubLanguage(tokenizer, vocabulary)
     return Service(
-        engine=MlxEngine(stage, on_cpu),
+        engine=MlxEngine(StageRows(stage), on_cpu),
         language=language,
         memory=memory,
         limits=load.limits,

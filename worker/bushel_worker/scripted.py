@@ -145,6 +145,8 @@ class Script:
 
 
 class ScriptedEngine:
+    reads_first = False
+
     def __init__(self, script: Script) -> None:
         self._script = script
         self._batches: dict[int, list[Row]] = {}

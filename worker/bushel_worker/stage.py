@@ -6,6 +6,11 @@ layer's index stays true.
 The model is still called with its full list of caches. The entry of a layer held elsewhere is an alias
 of a local cache of the same kind, because models take their attention masks from the caches of fixed
 layers.
+
+Which of the modules outside the layers a stage needs is found by trying: the model is called once,
+lazily, and what is called only before the first layer held is of no use to a later stage, nor is what is called
+only after the last layer held to an earlier one. Nothing is removed on that account: a module that was
+judged wrongly is read from its file when it is first used.
 """
 
 from typing import Any
@@ -29,7 +34,7 @@ class Stage:
             raise CannotCut(f"layers {start} to {end} do not exist in a model of {len(held)}")
         self.first, self.last = start == 0, end == len(held)
         self.layers: list[nn.Module] = held[start:end]
-        self._edge: dict[str, mx.array] = {}  # what enters the first layer held and what leaves the last
+        self._edge: dict[str, Any] = {}  # what enters the first layer held and what leaves the last
         full = make_prompt_cache(model)
         places = _cache_places(held, len(full))
         self._kinds = [_kind(cache) for cache in full]
@@ -42,6 +47,7 @@ class Stage:
                 _watch(held[start], self._edge, entering=True)
             if not self.last:
                 _watch(held[end - 1], self._edge, leaving=True)
+        self._outside, self.entering = self._try_out(held)
 
     def new_caches(self) -> list[Any]:
         """Empty caches of the layers held, for one row."""
@@ -60,13 +66,39 @@ class Stage:
         return out if self.last else self._edge.pop("out")
 
     def parameter_groups(self) -> list[list[mx.array]]:
-        """The arrays that this stage needs, a layer at a time, embedding and head before the layers.
-        A stage in the middle needs neither; which of the two a module outside the layers belongs to cannot
-        be told in general (it may be both), so the first and the last stage hold all of them."""
-        groups = [_arrays(layer) for layer in self.layers]
-        inside = {id(array) for group in groups for array in group}
-        outside = [array for array in _arrays(self._model) if id(array) not in inside]
-        return [outside, *groups] if self.first or self.last else groups
+        """The arrays that this stage needs, a layer at a time, those outside the layers first."""
+        return [self._outside, *(_arrays(layer) for layer in self.layers)]
+
+    def _try_out(self, held: list[nn.Module]) -> tuple[list[mx.array], tuple[tuple[int, ...], mx.Dtype]]:
+        """The arrays outside the layers that matter here, and the shape and type of what enters."""
+        inside = {id(array) for layer in held for array in _arrays(layer)}
+        outside = {id(array): array for array in _arrays(self._model) if id(array) not in inside}
+        ids = mx.zeros((1, 1), mx.int32)
+        if self.first and self.last:
+            return list(outside.values()), (ids.shape, ids.dtype)
+        within = {id(module) for layer in held for module in layer.modules()}
+        watched = [module for module in self._model.modules() if id(module) not in within and _own_arrays(module)]
+        used: dict[int, set[str]] = {}
+        restore = [(module, type(module)) for module in watched]
+        for module in watched:
+            _note_use(module, self._edge, used)
+        self._edge.update(phase="before")
+        try:
+            self._model(ids, cache=self._full(self.new_caches()))
+        finally:
+            for module, kind in restore:
+                module.__class__ = kind
+        self._edge.pop("phase")
+        useful = {"within"} | ({"before"} if self.first else set()) | ({"after"} if self.last else set())
+        for module in watched:
+            phases = used.get(id(module))
+            if phases is not None and not phases & useful:
+                for array in _own_arrays(module):
+                    outside.pop(id(array), None)
+        seen = self._edge.pop("seen", None)
+        self._edge.pop("out", None)
+        entering = (ids.shape, ids.dtype) if seen is None else (tuple(seen.shape), seen.dtype)
+        return list(outside.values()), entering
 
     def _full(self, caches: list[Any]) -> list[Any]:
         full: list[Any] = [None] * len(self._kinds)
@@ -134,13 +166,40 @@ def _make_stub(layer: nn.Module) -> None:
     layer.__class__ = type(f"{kind.__name__}Elsewhere", (kind,), {"__call__": lambda self, x, *_, **__: x})
 
 
-def _watch(layer: nn.Module, edge: dict[str, mx.array], entering: bool = False, leaving: bool = False) -> None:
+def _watch(layer: nn.Module, edge: dict[str, Any], entering: bool = False, leaving: bool = False) -> None:
     kind = type(layer)
 
     def call(self: nn.Module, x: mx.array, *rest: Any, **named: Any) -> mx.array:
-        out = kind.__call__(self, edge.pop("in") if entering else x, *rest, **named)
+        if entering:
+            if "phase" in edge:
+                edge.update(phase="within", seen=x)
+            x = edge.pop("in", x)
+        out = kind.__call__(self, x, *rest, **named)
         if leaving:
             edge["out"] = out
+            if "phase" in edge:
+                edge["phase"] = "after"
         return out
 
     layer.__class__ = type(f"{kind.__name__}Edge", (kind,), {"__call__": call})
+
+
+def _own_arrays(module: nn.Module) -> list[mx.array]:
+    """Of a module without modules inside; others use what they hold themselves in ways nobody can watch."""
+    if any(isinstance(value, (nn.Module, list, dict)) for value in module.values()):
+        return []
+    return [value for value in module.values() if isinstance(value, mx.array)]
+
+
+def _note_use(module: nn.Module, edge: dict[str, Any], used: dict[int, set[str]]) -> None:
+    kind = type(module)
+
+    def noting(method: Any) -> Any:
+        def call(self: nn.Module, *rest: Any, **named: Any) -> Any:
+            used.setdefault(id(self), set()).add(edge["phase"])
+            return method(self, *rest, **named)
+
+        return call
+
+    methods = {name: noting(getattr(kind, name)) for name in ("__call__", "as_linear") if hasattr(kind, name)}
+    module.__class__ = type(kind.__name__, (kind,), methods)

@@ -11,6 +11,7 @@ from bushel_worker.frames import Sampling
 from bushel_worker.memory import CacheCost, MemoryPlan
 from bushel_worker.scheduler import Scheduler
 from bushel_worker.stage import Stage
+from bushel_worker.stage_rows import StageRows
 
 from .shapes import FROM_WORKER
 from .tiny import ON_CPU, VOCABULARY, Drive, tiny_model, tiny_service
@@ -44,7 +45,7 @@ class TinyCase(unittest.TestCase):
         """A loop with an engine of its own on the shared model."""
         memory = replace(self.service.memory, capacity_bytes=changes.pop("capacity_bytes", 1 << 40))
         limits = replace(self.service.limits, rows_max=changes.pop("rows_max", 64))
-        engine = MlxEngine(self.stage, ON_CPU)
+        engine = MlxEngine(StageRows(self.stage), ON_CPU)
         self.engines.append(engine)
         return Drive(replace(self.service, engine=engine, memory=memory, limits=limits, **changes), chunk)
 
@@ -59,7 +60,9 @@ class TinyCase(unittest.TestCase):
     def tearDown(self) -> None:
         """Nothing is left behind in an engine."""
         for engine in self.engines:
-            self.assertEqual((engine._batches, engine._filling), ({}, {}))
+            held = engine._stage
+            self.assertEqual((engine._batches, engine._numbers), ({}, {}))
+            self.assertEqual((held.batches, held.filling, held.tokens), ({}, {}, {}))
 
 
 class Together(TinyCase):
@@ -200,7 +203,7 @@ class Cancel(TinyCase):
         self.assertEqual([p.row.attempt for p in drive.loop._scheduler.prefills], ["b"])
         drive.cancel("b")
         drive.rounds()
-        self.assertEqual((drive.end("b")["reason"], drive.service.engine._filling), ("cancelled", {}))
+        self.assertEqual((drive.end("b")["reason"], drive.service.engine._stage.filling), ("cancelled", {}))
         self.assertEqual(drive.run().tokens("a"), self.alone(1, 8, 10))
 
     def test_cancel_of_a_row_that_writes_frees_its_cache_within_a_step(self) -> None:
@@ -208,7 +211,7 @@ class Cancel(TinyCase):
         for index in range(3):
             drive.submit(str(index), prompt(index, 8), 30, SAMPLINGS[index])
         drive.rounds(6)
-        batch = next(iter(drive.service.engine._batches.values()))
+        batch = next(iter(drive.service.engine._stage.batches.values()))
         self.assertEqual(batch.caches[0].keys.shape[0], 3)
         drive.cancel("1")
         drive.rounds()
@@ -239,8 +242,8 @@ class Memory(TinyCase):
         highest = 0
         while not drive.loop._scheduler.idle or not drive.loop.orders.empty():
             drive.rounds()
-            engine = drive.service.engine
-            held = [batch.caches for batch in engine._batches.values()] + list(engine._filling.values())
+            stage = drive.service.engine._stage
+            held = [batch.caches for batch in stage.batches.values()] + list(stage.filling.values())
             highest = max(highest, sum(cache.nbytes for caches in held for cache in caches))
         self.assertLessEqual(highest, capacity)
         self.assertTrue(any(row.gave_up for row in drive.rows.values()), "nothing was short: the test proves nothing")
@@ -283,7 +286,7 @@ class Canary(TinyCase):
         self.assertTrue(one_token(self.drive().service))
         model = tiny_model(num_hidden_layers=2)
         model.model.norm.weight = model.model.norm.weight * float("nan")
-        service = replace(self.service, engine=MlxEngine(Stage(model), ON_CPU))
+        service = replace(self.service, engine=MlxEngine(StageRows(Stage(model)), ON_CPU))
         self.assertFalse(one_token(service))
 
 

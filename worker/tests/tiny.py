@@ -14,6 +14,7 @@ from bushel_worker.rows import Row
 from bushel_worker.selftest import prompts_agree, rows_agree
 from bushel_worker.service import Service
 from bushel_worker.stage import Stage
+from bushel_worker.stage_rows import StageRows
 from bushel_worker.text import TextPlan, Writer
 
 LAYERS = 6
@@ -138,7 +139,7 @@ def tiny_service(stage: Any, merging: bool | None = None, capacity_bytes: int = 
     caches = stage.new_caches()
     mx.eval(stage(mx.array([list(range(8))]), caches), [cache.state for cache in caches])
     return Service(
-        engine=MlxEngine(stage, ON_CPU),
+        engine=MlxEngine(StageRows(stage), ON_CPU),
         language=NumberLanguage(),
         memory=MemoryPlan(
             capacity_bytes=capacity_bytes,
