@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
+from mlx.utils import tree_flatten
 from mlx_lm.utils import _get_classes
 
 Ranges = list[tuple[int, int]]  # along one axis, in order
@@ -62,6 +63,11 @@ class Parts:
         taken = self._read(known[1], axis, ranges)
         return taken if taken.dtype == array.dtype else taken.view(array.dtype)
 
+    def release(self, module: nn.Module) -> None:
+        """Forgets a module's arrays, so that those which are evaluated and then converted can go."""
+        for _, array in tree_flatten(module.parameters()):
+            self._verbatim.pop(id(array), None)
+
     def _know(self, weights: dict[str, mx.array]) -> None:
         if self._folder is None:
             return
@@ -76,14 +82,14 @@ class Parts:
     def _read(self, tensor: _Tensor, axis: int, ranges: Ranges) -> mx.array:
         start = tensor.offset - tensor.offset % mmap.ALLOCATIONGRANULARITY
         with open(tensor.file, "rb") as source:
-            with mmap.mmap(source.fileno(), tensor.offset - start + tensor.length, offset=start, access=mmap.ACCESS_READ) as file:
-                whole = np.frombuffer(file, tensor.kind, offset=tensor.offset - start, count=tensor.length // tensor.kind.itemsize)
-                whole = whole.reshape(tensor.shape)
-                at = (slice(None),) * axis
-                pieces = [whole[(*at, slice(a, b))] for a, b in ranges]
-                taken = mx.array(np.concatenate(pieces, axis) if len(pieces) > 1 else np.ascontiguousarray(pieces[0]))
-                mx.eval(taken)
+            span = tensor.offset - start + tensor.length
+            with mmap.mmap(source.fileno(), span, offset=start, access=mmap.ACCESS_READ) as file:
+                count = tensor.length // tensor.kind.itemsize
+                whole = np.frombuffer(file, tensor.kind, count, tensor.offset - start).reshape(tensor.shape)
+                pieces = [whole[(*(slice(None),) * axis, slice(a, b))] for a, b in ranges]
+                copied = np.concatenate(pieces, axis) if len(pieces) > 1 else pieces[0].copy()
                 del whole, pieces  # the file cannot be closed while they look into it
+        taken = mx.array(copied)
         self.bytes_read += taken.nbytes
         return taken
 

@@ -54,21 +54,32 @@ def _side_by_side(logits: mx.array, widths: list[int], group: Group) -> mx.array
     return gathered.T.reshape(*logits.shape[:-1], sum(widths))
 
 
-def share_vocabulary(model: nn.Module, within: set[int], group: Group, wanted: list[float], parts: Parts) -> None:
-    """Cuts the embedding and the head of a model, where they are what they usually are; `within` has the ids
-    of the modules inside its layers, which are left alone."""
-    for owner in [model, *(module for _, module in model.named_modules())]:
-        if id(owner) in within:
-            continue
-        for name, child in list(owner.children().items()):
-            if type(child) in (nn.Embedding, nn.QuantizedEmbedding) and name in EMBEDDINGS:
-                owner[name] = EmbeddingPart(child, _cuts(child, wanted), group, parts)
-            elif is_linear(child) and name in HEADS:
-                owner[name] = HeadPart(child, _cuts(child, wanted), group, parts)
-
-
 EMBEDDINGS = ("embed_tokens", "tok_embeddings", "word_embeddings", "wte")
 HEADS = ("lm_head", "output")
+
+
+def share_vocabulary(
+    model: nn.Module, ends: tuple[bool, bool], group: Group, wanted: list[float], parts: Parts
+) -> list[nn.Module]:
+    """Cuts the embedding and the head of a model where they are what they usually are, as far as a stage needs
+    them that is the `(first, last)` one. Returns what has been put in their place."""
+    first, last = ends
+    held = {id(module) for layer in model.layers for module in layer.modules()}
+    owners = [(owner, name) for owner in model.modules() if id(owner) not in held for name in owner.children()]
+    heads = [(owner, name) for owner, name in owners if name in HEADS and is_linear(owner[name])]
+    embeddings = [
+        (owner, name)
+        for owner, name in owners
+        if name in EMBEDDINGS and type(owner[name]) in (nn.Embedding, nn.QuantizedEmbedding)
+    ]
+    made: list[nn.Module] = []
+    for owner, name in embeddings if first or (last and not heads) else []:
+        owner[name] = EmbeddingPart(owner[name], _cuts(owner[name], wanted), group, parts)
+        made.append(owner[name])
+    for owner, name in heads if last else []:
+        owner[name] = HeadPart(owner[name], _cuts(owner[name], wanted), group, parts)
+        made.append(owner[name])
+    return made
 
 
 def _cuts(module: Any, wanted: list[float]) -> Cuts:

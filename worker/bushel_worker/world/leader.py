@@ -1,0 +1,71 @@
+"""A stage held by a world, as whoever drives it sees it: the leader tells its followers of each call, in
+order, before it computes its own part. Everything is evaluated in the order of the calls, on every rank: two
+ranks that evaluate the same things in different orders add up the wrong ones."""
+
+from collections.abc import Generator, Iterable
+from typing import Any
+
+import mlx.core as mx
+
+from ..pipeline.link import Link
+from ..stage_port import Span
+from ..stage_rows import StageRows
+from .lockstep import IDS, Lockstep, kind_of
+
+
+class LeadingStage:
+    def __init__(self, rows: StageRows, lockstep: Lockstep, followers: Iterable[Link]) -> None:
+        self._rows, self._lockstep, self._followers = rows, lockstep, list(followers)
+        self.first, self.last = rows.first, rows.last
+
+    def prefill(self, spans: list[Span], entering: mx.array, slices: int) -> Generator[None, None, mx.array]:
+        shape, kind = list(entering.shape), kind_of(entering)
+        ids = entering.tolist() if kind == IDS else None
+        self._tell("prefill", spans=[list(span) for span in spans], slices=slices, shape=shape, kind=kind, ids=ids)
+        entering = self._lockstep.known(entering) if ids else self._lockstep.enter(entering, shape, kind)
+        out = yield from self._rows.prefill(spans, entering, slices)
+        self._lockstep.verify()
+        return out
+
+    def step(self, batch: int, leaving: list[int], joining: list[int], entering: mx.array) -> mx.array:
+        shape, kind = list(entering.shape), kind_of(entering)
+        self._tell("step", batch=batch, leave=leaving, join=joining, shape=shape, kind=kind)
+        out = self._rows.step(batch, leaving, joining, self._lockstep.enter(entering, shape, kind))
+        mx.async_eval(out)
+        return out
+
+    def verify(self, unfinished: int) -> None:
+        """To be called before anything that a step gave is passed on."""
+        self._lockstep.verify(unfinished)
+
+    def merge(self, batch: int, other: int) -> None:
+        self._tell("merge", batch=batch, other=other)
+        self._rows.merge(batch, other)
+
+    def drop(self, batch: int) -> None:
+        self._tell("drop", batch=batch)
+        self._rows.drop(batch)
+
+    def forget(self, row: int) -> None:
+        self._tell("forget", row=row)
+        self._rows.forget(row)
+
+    def park(self) -> dict[int, int]:
+        self._tell("park")
+        return self._rows.park()
+
+    def trim(self, row: int, tokens: int) -> bool:
+        self._tell("trim", row=row, tokens=tokens)
+        return self._rows.trim(row, tokens)
+
+    def rename(self, row: int, number: int) -> None:
+        self._tell("rename", row=row, number=number)
+        self._rows.rename(row, number)
+
+    def rows_of(self, batch: int) -> list[int]:
+        return self._rows.rows_of(batch)
+
+    def _tell(self, op: str, **told: Any) -> None:
+        header = {"op": op, "number": self._lockstep.number, **told}
+        for link in self._followers:
+            link.send(header)
