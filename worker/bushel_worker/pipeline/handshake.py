@@ -54,7 +54,6 @@ class Joined:
 def shake_hands(connection: socket.socket, me: Identity, expected_stage: int, dialled: bool, seconds: float) -> Joined:
     """`dialled`: whether this end has dialled. Raises NotOurs, GroupMismatch or OSError."""
     deadline = time.monotonic() + seconds
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     nonce = os.urandom(16).hex()
     _say(connection, {"speaks": PROTOCOL, "rank": me.rank, "stage": me.stage, "nonce": nonce}, deadline)
     greeting = _hear(connection, deadline)

@@ -77,6 +77,7 @@ def connect(
     for name in ("inward", "outward"):
         joined = found[name]
         assert isinstance(joined, Joined)
+        joined.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # small messages must not wait
         label = "previous" if name == "inward" else "next"
         links.append(Link(label, joined, inbox, activity, deadlines.peer_seconds))
     return Ring(inbox, *links)

@@ -45,10 +45,13 @@ class StageService:
             came = self._next(ring)
             if isinstance(came, PeerLost):
                 raise came
-            self._activity.busy = True
-            self._perform[came.header["op"]](ring, came)
-            self._activity.busy = False
-            self._step_made()
+            self.perform(ring, came)
+
+    def perform(self, ring: Ring, came: Message) -> None:
+        self._activity.busy = True
+        self._perform[came.header["op"]](ring, came)
+        self._activity.busy = False
+        self._step_made()
 
     def _next(self, ring: Ring) -> Message | PeerLost:
         if self._told_at:
