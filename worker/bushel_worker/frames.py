@@ -71,6 +71,8 @@ _limits = shape(
     chunkMsMax=positive,
     prefixCacheBytesMax=count,
     peerTimeoutMsMax=positive,
+    connectTimeoutMsMax=optional(positive),
+    relinkWaitMsMax=optional(count),
 )
 _world = shape(
     rank=count,
@@ -126,6 +128,8 @@ class Limits:
     memory_bytes_max: int
     chunk_ms_max: int
     peer_timeout_ms_max: int = 5000
+    connect_timeout_ms_max: int = 30_000
+    relink_wait_ms_max: int = 60_000
 
 
 @dataclass(frozen=True)
@@ -265,6 +269,8 @@ def load_of(frame: dict[str, Any]) -> Load:
             memory_bytes_max=limits["memoryBytesMax"],
             chunk_ms_max=limits["chunkMsMax"],
             peer_timeout_ms_max=limits["peerTimeoutMsMax"],
+            connect_timeout_ms_max=limits.get("connectTimeoutMsMax", 30_000),
+            relink_wait_ms_max=limits.get("relinkWaitMsMax", 60_000),
         ),
     )
 
