@@ -80,17 +80,20 @@ def serve_in_group(load: Load, lines: Any, out: FrameWriter) -> None:
     from .pipeline.link import PeerLost
     from .pipeline.member import Member, kind_of
     from .pipeline.ring import CannotConnect
+    from .world.errors import CannotJoin
+    from .world.member import WorldMember
 
     group = f'Cannot serve "{load.model_name}" in group {load.group}'
     try:
-        if load.world.size > 1:
-            raise ModelRefused("this worker cannot share a stage with others")
-        Member(load, kind_of(load), lines, out).run()
+        if load.world.size > 1 and (load.stage_count == 1 or not load.leads):
+            WorldMember(load, lines, out).run()
+        else:
+            Member(load, kind_of(load, out), lines, out).run()
     except ModelRefused as refused:
         raise CannotStart(f'Cannot load "{load.model_name}": {refused}') from None
     except GroupMismatch as mismatch:
         die(out, "group-mismatch", f"{group}: the ranks differ: {mismatch}")
-    except CannotConnect as alone:
+    except (CannotConnect, CannotJoin) as alone:
         die(out, "group-unreachable", f"{group}: {alone}")
     except PeerLost as lost:
         die(out, "peer-lost", f"{group}: {lost}")

@@ -24,6 +24,12 @@ from .service import Service
 from .stage import CannotCut, Stage
 from .stage_port import StagePort
 from .stage_rows import StageRows
+from .world.company import Company
+from .world.engine import WorldEngine
+from .world.leader import LeadingStage
+from .world.parts import Parts
+from .world.share import Precision, share_stage
+from .world.shares import CannotShare
 
 Progress = Callable[[str, float, float], None]
 
@@ -62,11 +68,13 @@ class LoadedStage:
         }
 
 
-def build_service(load: Load, config: dict[str, Any], progress: Progress) -> Service:
+def build_service(load: Load, config: dict[str, Any], progress: Progress, company: Company | None = None) -> Service:
     """Of a folder that `check_folder` has passed, with its config. Raises ModelRefused with the reason."""
-    loaded = load_stage(load, config, progress)
+    loaded = load_stage(load, config, progress, company)
     return Service(
-        engine=MlxEngine(loaded.port, loaded.on_cpu),
+        engine=WorldEngine(loaded.port, loaded.on_cpu)
+        if isinstance(loaded.port, LeadingStage)
+        else MlxEngine(loaded.port, loaded.on_cpu),
         language=HubLanguage(open_tokenizer(load, config), loaded.vocabulary),
         memory=loaded.memory,
         limits=load.limits,
@@ -80,14 +88,17 @@ def build_service(load: Load, config: dict[str, Any], progress: Progress) -> Ser
     )
 
 
-def load_stage(load: Load, config: dict[str, Any], progress: Progress) -> LoadedStage:
-    """Raises ModelRefused with the reason."""
+def load_stage(load: Load, config: dict[str, Any], progress: Progress, company: Company | None = None) -> LoadedStage:
+    """Raises ModelRefused with the reason. The ranks of a world do all of this together, the self-test too."""
     on_cpu = mx.default_device() == mx.cpu
-    model = _open(Path(load.model_path))
-    _set_dtype(model, load.dtype, on_cpu)
-    stage = _cut(model, load)
     limit = load.limits.memory_bytes_max
-    weights_bytes = _read_weights(stage, limit, progress)
+    if company is not None:
+        stage, weights_bytes = _read_share(load, company, on_cpu, progress)
+    else:
+        model = _open(Path(load.model_path))
+        _set_dtype(model, load.dtype, on_cpu)
+        stage = _cut(model, load)
+        weights_bytes = _read_weights(stage, limit, progress)
     progress("self-test", 0, 1)
     vocabulary = int(_setting(config, "vocab_size") or 256)
     caches, tokens_per_second, width = _probe(stage, vocabulary)
@@ -95,11 +106,12 @@ def load_stage(load: Load, config: dict[str, Any], progress: Progress) -> Loaded
     merging = all(hasattr(cache, "merge") for cache in caches) and rows_agree(stage, vocabulary, int(heads))
     together = merging and prompts_agree(stage, vocabulary)
     progress("self-test", 1, 1)
+    rows, memory = StageRows(stage), _memory_plan(config, caches, weights_bytes, limit, on_cpu)
     return LoadedStage(
-        port=StageRows(stage),
+        port=rows if company is None or not load.leads else company.lead(rows),
         layers=stage.span,
         on_cpu=on_cpu,
-        memory=_memory_plan(config, caches, weights_bytes, limit, on_cpu),
+        memory=memory if company is None else company.tightest(memory),
         merging=merging,
         together=together,
         tokens_per_second=tokens_per_second,
@@ -149,10 +161,11 @@ def _refusal(error: Exception) -> ModelRefused:
     return ModelRefused(f"mlx-lm cannot open it: {lines[0][:300]}")
 
 
-def _open(folder: Path) -> nn.Module:
+def _open(folder: Path, parts: Parts | None = None) -> nn.Module:
     """The model, nothing of it read yet. Code from the folder is never run."""
+    watching = {} if parts is None else {"get_model_classes": parts.model_classes}
     try:
-        return load_model(folder, lazy=True, strict=True, trust_remote_code=False)[0]
+        return load_model(folder, lazy=True, strict=True, trust_remote_code=False, **watching)[0]
     except Exception as error:  # mlx-lm raises all kinds here
         raise _refusal(error) from None
 
@@ -172,15 +185,42 @@ def _set_dtype(model: nn.Module, dtype: str, on_cpu: bool) -> None:
         dequantize_model(model)
 
 
-def _read_weights(stage: Stage, limit: int, progress: Progress) -> int:
-    groups = stage.parameter_groups()
-    total = sum(array.nbytes for group in groups for array in group)
+def _read_share(load: Load, company: Company, on_cpu: bool, progress: Progress) -> tuple[Stage, int]:
+    parts = Parts(Path(load.model_path))
+    model = _open(Path(load.model_path), parts)
+    limit = load.limits.memory_bytes_max
+
+    def told(done: float, total: float) -> None:
+        _check_size(int(total), limit)
+        progress("load", done, total)
+
+    _limit_memory(limit)
+    precision = Precision(_DTYPES.get(load.dtype, mx.float32 if on_cpu else None), on_cpu)
+    try:
+        found = share_stage(model, load, company.group, parts, precision, told)
+    except (CannotShare, CannotCut) as error:
+        raise ModelRefused(str(error)) from None
+    company.together()
+    return found
+
+
+def _check_size(total: int, limit: int) -> None:
     if total > limit:
         raise ModelRefused(f"its weights need {_mb(total)} but this rank may use {_mb(limit)}")
+
+
+def _limit_memory(limit: int) -> None:
     mx.set_cache_limit(_working_bytes(limit) // 2)
     recommended = mx.device_info().get("max_recommended_working_set_size")
     if recommended:
         mx.set_wired_limit(min(int(recommended), limit))
+
+
+def _read_weights(stage: Stage, limit: int, progress: Progress) -> int:
+    groups = stage.parameter_groups()
+    total = sum(array.nbytes for group in groups for array in group)
+    _check_size(total, limit)
+    _limit_memory(limit)
     done = 0
     for group in groups:
         progress("load", done, total)

@@ -18,6 +18,7 @@ from ..intake import Intake, refuse_line
 from ..memory import CacheCost, GroupMemory, MemoryPlan
 from ..reporting import guarded, ready_frame
 from ..service import Service
+from ..world.member import assembled
 from .handshake import Identity
 from .head import PipelineEngine
 from .link import Activity
@@ -140,27 +141,30 @@ class Member:
         self._out.send({"kind": "progress", "phase": phase, "attempt": None, "done": done, "total": total})
 
 
-def kind_of(load: Load) -> Kind:
+def kind_of(load: Load, out: FrameWriter) -> Kind:
     if load.engine == "scripted":
         from .scripted_work import scripted_kind
 
         return scripted_kind(load)
-    return mlx_kind(load)
+    return mlx_kind(load, out)
 
 
-def mlx_kind(load: Load) -> Kind:
-    """Imports MLX: before the neighbours are there, because importing keeps threads from beating."""
+def mlx_kind(load: Load, out: FrameWriter) -> Kind:
+    """Imports MLX, and finds the rest of this stage's world where there is one: before the neighbours are there,
+    because both keep threads from beating."""
     config = check_folder(Path(load.model_path))
     from ..hub_language import HubLanguage
     from ..loading import device_name, dtype_name, load_stage, open_tokenizer, versions
     from .mlx_work import MlxWork
+
+    company = assembled(load, out) if load.world.size > 1 else None
 
     def facts() -> dict[str, str]:
         known = versions()
         return {**common_facts(load), "dtype": dtype_name(load.dtype), "mlx": known["mlx"], "mlx-lm": known["mlx-lm"]}
 
     def prepare(progress: Progress) -> Prepared:
-        loaded = load_stage(load, config, progress)
+        loaded = load_stage(load, config, progress, company)
 
         def head_service(engine: PipelineEngine, vocabulary: int) -> Service:
             return Service(

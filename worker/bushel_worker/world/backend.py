@@ -12,14 +12,11 @@ import time
 import mlx.core as mx
 
 from ..frames import World
+from .errors import CannotJoin
 from .slices import Group
 
 INIT_SECONDS_MAX = 45  # ring's own retries end after 31
 ORDER_SECONDS = 0.05  # ring's last rank dials first; when it comes too early it sleeps for a second
-
-
-class CannotJoin(Exception):
-    """Why the ranks cannot form an MLX group, in one sentence."""
 
 
 def join(world: World) -> Group:

@@ -2,6 +2,7 @@
 the layers. Between two operations it waits for its socket, never in a collective: MLX's ring burns a core while
 it waits."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -10,12 +11,14 @@ import mlx.core as mx
 from ..pipeline.link import Activity, Inbox, PeerLost
 from ..stage_port import Span
 from ..stage_rows import StageRows
-from .lockstep import Lockstep, OutOfStep
+from .errors import OutOfStep
+from .lockstep import Lockstep
 
 
 class Follower:
     def __init__(self, rows: StageRows, lockstep: Lockstep, activity: Activity) -> None:
-        self._rows, self._lockstep, self._activity = rows, lockstep, activity
+        self._rows, self._lockstep, self.activity = rows, lockstep, activity
+        self.working = threading.Event()  # set while operations come
         self._plain: dict[str, Callable[..., Any]] = {
             "merge": rows.merge,
             "drop": rows.drop,
@@ -30,10 +33,11 @@ class Follower:
             message = inbox.get()
             if isinstance(message, PeerLost):
                 raise message
-            self._activity.busy = True
+            self.activity.busy = True
+            self.working.set()
             self.obey(message.header)
-            self._activity.step += 1
-            self._activity.busy = False
+            self.activity.step += 1
+            self.activity.busy = False
 
     def obey(self, told: dict[str, Any]) -> None:
         op, number = told.pop("op"), told.pop("number")
@@ -51,5 +55,5 @@ class Follower:
     def _prefill(self, spans: list[Any], slices: int, shape: list[int], kind: str, ids: Any) -> None:
         entering = self._lockstep.known(mx.array(ids)) if ids else self._lockstep.enter(None, shape, kind)
         for _ in self._rows.prefill([Span(*span) for span in spans], entering, slices):
-            self._activity.step += 1
+            self.activity.step += 1
         self._lockstep.verify()

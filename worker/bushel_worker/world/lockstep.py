@@ -9,16 +9,13 @@ from collections import deque
 
 import mlx.core as mx
 
+from .errors import OutOfStep
 from .slices import Group
 
 NUMBERS = 1 << 20  # step numbers start again here, so that a sum of them stays an int32
 
 IDS = "ids"
 _DTYPES = {"float32": mx.float32, "float16": mx.float16, "bfloat16": mx.bfloat16}
-
-
-class OutOfStep(Exception):
-    """Ranks of a world have computed different things."""
 
 
 def kind_of(entering: mx.array) -> str:
