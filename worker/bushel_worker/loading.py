@@ -95,11 +95,14 @@ def load_stage(load: Load, config: dict[str, Any], progress: Progress) -> Loaded
     merging = all(hasattr(cache, "merge") for cache in caches) and rows_agree(stage, vocabulary, int(heads))
     together = merging and prompts_agree(stage, vocabulary)
     progress("self-test", 1, 1)
+    memory = _memory_plan(config, caches, weights_bytes, limit, on_cpu)
+    del caches
+    mx.clear_cache()  # what the tests have used is not kept: a rank holds its share and little else
     return LoadedStage(
         port=StageRows(stage),
         layers=stage.span,
         on_cpu=on_cpu,
-        memory=_memory_plan(config, caches, weights_bytes, limit, on_cpu),
+        memory=memory,
         merging=merging,
         together=together,
         tokens_per_second=tokens_per_second,

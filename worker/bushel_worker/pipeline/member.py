@@ -155,6 +155,8 @@ def mlx_kind(load: Load) -> Kind:
     from ..loading import device_name, dtype_name, load_stage, open_tokenizer, versions
     from .mlx_work import MlxWork
 
+    tokenizer = open_tokenizer(load, config) if load.first else None
+
     def facts() -> dict[str, str]:
         known = versions()
         return {**common_facts(load), "dtype": dtype_name(load.dtype), "mlx": known["mlx"], "mlx-lm": known["mlx-lm"]}
@@ -165,7 +167,7 @@ def mlx_kind(load: Load) -> Kind:
         def head_service(engine: PipelineEngine, vocabulary: int) -> Service:
             return Service(
                 engine=engine,
-                language=HubLanguage(open_tokenizer(load, config), vocabulary),
+                language=HubLanguage(tokenizer, vocabulary),
                 memory=loaded.memory,
                 limits=load.limits,
                 context_tokens=loaded.context_tokens,
