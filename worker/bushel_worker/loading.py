@@ -15,6 +15,7 @@ from mlx_lm.utils import dequantize_model, load_model, load_tokenizer
 
 from . import VERSION
 from .engine import MlxEngine
+from .engine_port import Engine
 from .folder import ModelRefused
 from .frames import Load
 from .hub_language import HubLanguage
@@ -25,8 +26,6 @@ from .stage import CannotCut, Stage
 from .stage_port import StagePort
 from .stage_rows import StageRows
 from .world.company import Company
-from .world.engine import WorldEngine
-from .world.leader import LeadingStage
 from .world.parts import Parts
 from .world.share import Precision, share_stage
 from .world.shares import CannotShare
@@ -68,14 +67,17 @@ class LoadedStage:
         }
 
 
-def build_service(load: Load, config: dict[str, Any], progress: Progress, company: Company | None = None) -> Service:
+def build_service(load: Load, config: dict[str, Any], progress: Progress) -> Service:
     """Of a folder that `check_folder` has passed, with its config. Raises ModelRefused with the reason."""
-    loaded = load_stage(load, config, progress, company)
+    loaded = load_stage(load, config, progress)
+    return service_of(load, loaded, MlxEngine(loaded.port, loaded.on_cpu), open_tokenizer(load, config))
+
+
+def service_of(load: Load, loaded: LoadedStage, engine: Engine, tokenizer: Any) -> Service:
+    """For a stage that is a whole model."""
     return Service(
-        engine=WorldEngine(loaded.port, loaded.on_cpu)
-        if isinstance(loaded.port, LeadingStage)
-        else MlxEngine(loaded.port, loaded.on_cpu),
-        language=HubLanguage(open_tokenizer(load, config), loaded.vocabulary),
+        engine=engine,
+        language=HubLanguage(tokenizer, loaded.vocabulary),
         memory=loaded.memory,
         limits=load.limits,
         context_tokens=loaded.context_tokens,
@@ -106,7 +108,10 @@ def load_stage(load: Load, config: dict[str, Any], progress: Progress, company: 
     merging = all(hasattr(cache, "merge") for cache in caches) and rows_agree(stage, vocabulary, int(heads))
     together = merging and prompts_agree(stage, vocabulary)
     progress("self-test", 1, 1)
-    rows, memory = StageRows(stage), _memory_plan(config, caches, weights_bytes, limit, on_cpu)
+    memory = _memory_plan(config, caches, weights_bytes, limit, on_cpu)
+    del caches
+    mx.clear_cache()  # what the tests have used is not kept: a rank holds its share and little else
+    rows = StageRows(stage)
     return LoadedStage(
         port=rows if company is None or not load.leads else company.lead(rows),
         layers=stage.span,

@@ -3,6 +3,7 @@
 import socket
 import subprocess
 import time
+from pathlib import Path
 from typing import Any
 
 from .rank import Answer, Rank, load_frame
@@ -42,8 +43,16 @@ class Group:
     """`with Group(stage_frames(…)) as group:` waits until every rank is ready."""
 
     def __init__(self, frames: list[dict[str, Any]]) -> None:
-        self.ranks = [Rank(frame, ENVIRONMENT) for frame in frames]
+        self.ranks = [Rank(frame, ENVIRONMENT) for frame in frames[:-1]]
         self.head = self.ranks[0]
+        self.bare_bytes: list[int] = []  # of each rank before it has loaded anything
+        if frames[0]["engine"] == "mlx":  # nobody loads before everyone is there
+            for rank in self.ranks:
+                while rank.next("progress", seconds=60)["phase"] != "connect":
+                    pass
+                self.bare_bytes.append(resident_bytes(rank.process.pid))
+            self.bare_bytes.append(self.bare_bytes[-1])
+        self.ranks.append(Rank(frames[-1], ENVIRONMENT))
 
     def ready(self, seconds: float = 90) -> list[dict[str, Any]]:
         told = [rank.next("ready", "failed", seconds=seconds) for rank in self.ranks]
@@ -79,13 +88,13 @@ class Group:
 
 
 def cpu_seconds(pid: int) -> float:
-    fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / 100
 
 
 def resident_bytes(pid: int) -> int:
     """Memory of its own: pages of files that are only mapped (libraries) are not counted."""
-    lines = open(f"/proc/{pid}/status").read().splitlines()
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))
 
 

@@ -157,6 +157,7 @@ def mlx_kind(load: Load, out: FrameWriter) -> Kind:
     from ..loading import device_name, dtype_name, load_stage, open_tokenizer, versions
     from .mlx_work import MlxWork
 
+    tokenizer = open_tokenizer(load, config) if load.first else None
     company = assembled(load, out) if load.world.size > 1 else None
 
     def facts() -> dict[str, str]:
@@ -169,7 +170,7 @@ def mlx_kind(load: Load, out: FrameWriter) -> Kind:
         def head_service(engine: PipelineEngine, vocabulary: int) -> Service:
             return Service(
                 engine=engine,
-                language=HubLanguage(open_tokenizer(load, config), vocabulary),
+                language=HubLanguage(tokenizer, vocabulary),
                 memory=loaded.memory,
                 limits=load.limits,
                 context_tokens=loaded.context_tokens,

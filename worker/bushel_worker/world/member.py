@@ -27,15 +27,18 @@ class WorldMember:
         """Raises CannotConnect, CannotJoin, GroupMismatch, ModelRefused, OutOfStep or PeerLost."""
         load = self._load
         config = check_folder(Path(load.model_path))
-        from ..loading import build_service, load_stage  # takes seconds: only when there is something to load
+        from ..loading import load_stage, open_tokenizer, service_of  # takes seconds: only when there is need
+        from .engine import WorldEngine
 
+        tokenizer = open_tokenizer(load, config) if load.leads else None
         self._progress("connect", 0, 1)
         company = assembled(load, self._out)
         self._progress("connect", 1, 1)
+        loaded = load_stage(load, config, self._progress, company)
         if load.leads:
-            self._lead(build_service(load, config, self._progress, company))
+            self._lead(service_of(load, loaded, WorldEngine(loaded.port, loaded.on_cpu), tokenizer))
         else:
-            self._follow(company, load_stage(load, config, self._progress, company))
+            self._follow(company, loaded)
 
     def _lead(self, service: Any) -> None:
         loaded = time.monotonic()
