@@ -1,5 +1,6 @@
 """Loads a stage for MLX: checks, lazy read, only what the stage holds, one layer at a time."""
 
+import ctypes
 import platform
 import time
 from collections.abc import Callable
@@ -110,7 +111,7 @@ def load_stage(load: Load, config: dict[str, Any], progress: Progress, company: 
     progress("self-test", 1, 1)
     memory = _memory_plan(config, caches, weights_bytes, limit, on_cpu)
     del caches
-    mx.clear_cache()  # what the tests have used is not kept: a rank holds its share and little else
+    _give_back()  # what the tests have used is not kept: a rank holds its share and little else
     rows = StageRows(stage)
     return LoadedStage(
         port=rows if company is None or not load.leads else company.lead(rows),
@@ -207,6 +208,14 @@ def _read_share(load: Load, company: Company, on_cpu: bool, progress: Progress) 
         raise ModelRefused(str(error)) from None
     company.together()
     return found
+
+
+def _give_back() -> None:
+    """Free memory goes back to the system: MLX keeps its own, and so does glibc, up to a fifth of a share."""
+    mx.clear_cache()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _check_size(total: int, limit: int) -> None:
