@@ -151,10 +151,9 @@ class Lost(unittest.TestCase):
         wanted = self.unbroken()
         for victim, how, writing in (
             (1, signal.SIGKILL, True),
-            (0, signal.SIGKILL, True),
             (1, signal.SIGSTOP, True),
             (0, signal.SIGSTOP, True),
-            (1, signal.SIGKILL, False),
+            (0, signal.SIGKILL, False),
         ):
             with self.subTest(victim=victim, how=how, writing=writing):
                 with Group(world_frames(2, self.path, peerTimeoutMsMax=1500)) as group:
@@ -176,33 +175,11 @@ class Lost(unittest.TestCase):
                     self.assertEqual(said[:40], wanted[: len(said)])
 
     def test_ranks_that_differ_are_refused_by_name(self) -> None:
-        for change, word in (
-            ({"plan": "another"}, "plan"),
-            ({"model": {"path": self.path, "digest": "other", "name": "tried"}}, "model digest"),
-            ({"dtype": "bfloat16"}, "dtype"),
-        ):
-            with self.subTest(word=word):
-                frames = world_frames(2, self.path, connectTimeoutMsMax=20_000)
-                frames[1].update(change)
-                group = Group(frames)
-                self.addCleanup(group.close)
-                told = group.ends()
-                self.assertEqual({frame["code"] for frame in told}, {"group-mismatch"})
-                self.assertTrue(all(word in frame["message"] for frame in told), told)
-
-    def test_a_port_that_is_taken_and_a_backend_that_is_missing_are_named(self) -> None:
-        import json
-        import socket
-
         frames = world_frames(2, self.path, connectTimeoutMsMax=20_000)
-        port = int(json.loads(frames[1]["world"]["files"]["MLX_HOSTFILE"])[1][0].rpartition(":")[2])
-        with socket.create_server(("127.0.0.1", port)):
-            group = Group(frames)
-            self.addCleanup(group.close)
-            self.assertIn(str(port), group.ranks[1].next("failed", seconds=30)["message"])
-        frames = world_frames(2, self.path, connectTimeoutMsMax=20_000)
-        for frame in frames:
-            frame["world"].update(backend="jaccl")
-        other = Group(frames)
-        self.addCleanup(other.close)
-        self.assertIn("no jaccl backend", other.ends()[0]["message"])
+        frames[1].update(plan="another", dtype="bfloat16")
+        group = Group(frames)
+        self.addCleanup(group.close)
+        for told in group.ends():
+            self.assertEqual(told["code"], "group-mismatch")
+            self.assertIn("plan is", told["message"])
+            self.assertIn("dtype is", told["message"])

@@ -19,13 +19,17 @@ INIT_SECONDS_MAX = 45  # ring's own retries end after 31
 ORDER_SECONDS = 0.05  # ring's last rank dials first; when it comes too early it sleeps for a second
 
 
-def join(world: World) -> Group:
+def check(world: World) -> None:
+    """What can be known before anybody is called: that the backend is there and its ports are free."""
     if not mx.distributed.is_available(world.backend):
         raise CannotJoin(f"MLX on this machine has no {world.backend} backend")
     if world.backend == "ring":
         _try_ports(world)
-        if world.rank == world.size - 1:
-            time.sleep(ORDER_SECONDS)
+
+
+def join(world: World) -> Group:
+    if world.backend == "ring" and world.rank == world.size - 1:
+        time.sleep(ORDER_SECONDS)
     written: list[str] = []
     faulthandler.dump_traceback_later(INIT_SECONDS_MAX, exit=True)
     try:

@@ -18,7 +18,7 @@ from ..pipeline.link import Activity, Inbox, Link, Message, PeerLost
 from ..pipeline.ring import CannotConnect, _accepted, _dialled, _family
 from ..pipeline.wire import WireError, read_message, send_message
 from ..stage_rows import StageRows
-from .backend import join
+from .backend import check, join
 from .follower import Follower
 from .leader import LeadingStage
 from .lockstep import Lockstep
@@ -92,6 +92,7 @@ def assemble(load: Load, facts: dict[str, str], on_lost: OnLost) -> Company:
     world = load.world
     if not load.secret:
         raise CannotConnect("the group has no secret")
+    check(world)
     facts = {**facts, "strategy": world.strategy, "ranks of the world": str(world.size), "backend": world.backend}
     facts["shares"] = ", ".join(f"{share:g}" for share in world.shares) or "equal"
     me = Identity(load.rank, load.stage_index, load.group, load.secret, facts)

@@ -27,8 +27,11 @@ class ExpertPart(nn.Module):
         self._start, self._end, self._group = start, end, group
 
     def __call__(self, x: mx.array, indices: mx.array) -> mx.array:
-        local = self._compact(x, indices) if indices.size >= COMPACT_SLOTS_MIN else self._plain(x, indices)
-        return mx.distributed.all_sum(local, group=self._group)
+        return mx.distributed.all_sum(self.own(x, indices), group=self._group)
+
+    def own(self, x: mx.array, indices: mx.array) -> mx.array:
+        """What this rank's experts give; nothing where a slot is another's."""
+        return self._compact(x, indices) if indices.size >= COMPACT_SLOTS_MIN else self._plain(x, indices)
 
     def _plain(self, x: mx.array, indices: mx.array) -> mx.array:
         mine = (indices >= self._start) & (indices < self._end)
@@ -39,12 +42,13 @@ class ExpertPart(nn.Module):
         slots, width = indices.shape[-1], x.shape[-1]
         experts = np.array(indices).reshape(-1)
         mine = np.nonzero((experts >= self._start) & (experts < self._end))[0]
-        if mine.size == 0:
-            return mx.zeros((*indices.shape, width), x.dtype)
-        rows = x.reshape(-1, width)[mx.array(mine // slots)]
-        y = self.inner(rows, mx.array((experts[mine] - self._start).astype(np.uint32))[:, None])[:, 0]
+        # Where nothing is this rank's, one slot is still written down (never run) to know the result's type.
+        kept = mine if mine.size else np.zeros(1, mine.dtype)
+        local = np.where(mine.size, experts[kept] - self._start, 0).astype(np.uint32)
+        y = self.inner(x.reshape(-1, width)[mx.array(kept // slots)], mx.array(local)[:, None])[:, 0]
         out = mx.zeros((experts.size, y.shape[-1]), y.dtype)
-        out[mx.array(mine)] = y
+        if mine.size:
+            out[mx.array(mine)] = y
         return out.reshape(*indices.shape, y.shape[-1])
 
 
@@ -54,12 +58,15 @@ def has_experts(module: nn.Module) -> bool:
 
 def share_experts(layer: nn.Module, group: Group, wanted: list[float], parts: Parts) -> int:
     """Cuts the experts inside one layer; returns how many banks of them it found."""
+    banks = sum(isinstance(module, (SwitchGLU, SwitchMLP)) for module in layer.modules())
     found = 0
     for owner in list(layer.modules()):
         for name, child in list(owner.children().items()):
             if isinstance(child, (SwitchGLU, SwitchMLP)):
                 owner[name] = _part(child, group, wanted, parts)
                 found += 1
+    if found != banks:
+        raise CannotShare(f"only {found} of its {banks} banks of experts in a layer can be shared")
     return found
 
 

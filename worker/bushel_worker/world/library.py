@@ -15,17 +15,17 @@ from .slices import Group
 RANKS_MAX = 16  # tried, to say which counts would work
 
 
-class _Pretended:
-    """A group of so many ranks, of which there is only the number."""
+class PretendedGroup:
+    """A group of so many ranks, of which there are only the numbers."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+    def __init__(self, size: int, rank: int = 0) -> None:
+        self._size, self._rank = size, rank
 
     def size(self) -> int:
         return self._size
 
     def rank(self) -> int:
-        return 0
+        return self._rank
 
 
 def has_shard(model: nn.Module) -> bool:
@@ -45,7 +45,7 @@ def _divides(model: nn.Module, size: int) -> bool:
     twin: Any = _twin(model)
     before = _counts(twin)
     try:
-        twin.shard(_Pretended(size))
+        twin.shard(PretendedGroup(size))
     except (ValueError, RuntimeError, AssertionError, ZeroDivisionError):
         return False
     after = _counts(twin)
