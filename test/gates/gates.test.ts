@@ -10,19 +10,14 @@ import { after, before, describe, test } from 'node:test'
 const root = resolve(import.meta.dirname, '..', '..')
 const bin = (name: string): string => join(root, 'node_modules', '.bin', name)
 
-const settings = [
-  'tsconfig.json',
-  'tsconfig.base.json',
-  '.oxlintrc.json',
-  '.oxfmtrc.json',
-  'package.json',
-]
+const settings = ['tsconfig.json', 'tsconfig.base.json', '.oxlintrc.json', '.oxfmtrc.json']
 const sound: Readonly<Record<string, string>> = {
   'src/core/add.ts':
     '/** Adds. */\nexport function add(a: number, b: number): number {\n  return a + b\n}\n',
   'src/cli/main.ts': "import { add } from '../core/add.ts'\n\nprocess.exitCode = add(0, 0)\n",
   'src/core/add.test.ts':
     "import assert from 'node:assert/strict'\nimport { test } from 'node:test'\nimport { add } from './add.ts'\n\ntest('add() adds', () => {\n  assert.equal(add(1, 2), 3)\n})\n",
+  'package.json': JSON.stringify({ name: 'gated', type: 'module' }),
   'knip.json': JSON.stringify({
     entry: ['src/cli/main.ts', 'src/**/*.test.ts'],
     project: ['src/**/*.ts'],
