@@ -63,6 +63,9 @@ function baseEnv(): Record<string, string> {
   return kept
 }
 
+/** Somebody, or the system, ended it: no fault of what it was doing. */
+const sentFromOutside: ReadonlySet<string> = new Set(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'])
+
 function watch(
   child: ChildProcess,
   about: { load: LoadFrame; events: RankEvents; logFile: string; warn: RankProcessOptions['warn'] },
@@ -71,10 +74,10 @@ function watch(
   const toRank = child.stdio[3] as Writable
   const fromRank = child.stdio[4] as Readable
   let ended = false
-  const end = (cause: string): void => {
+  const end = (cause: string, crashed: boolean): void => {
     if (ended) return
     ended = true
-    events.exit(cause)
+    events.exit(cause, crashed)
   }
   // Writing to a rank that has just died is not news; its exit is.
   toRank.on('error', () => undefined)
@@ -93,8 +96,11 @@ function watch(
       else if (!ended) events.frame(frame)
     }
   })
-  child.on('error', (error) => end(`the rank could not be started: ${error.message}`))
-  child.on('close', (code, signal) => end(causeOf({ code, signal, logFile })))
+  child.on('error', (error) => end(`the rank could not be started: ${error.message}`, false))
+  child.on('close', (code, signal) => {
+    const isCrash = signal === null ? code !== 0 : !sentFromOutside.has(signal)
+    end(causeOf({ code, signal, logFile }), isCrash)
+  })
   const send = (frame: FrameToWorker): void => {
     if (!ended) toRank.write(`${JSON.stringify(frame)}\n`)
   }

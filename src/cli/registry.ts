@@ -44,6 +44,11 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Models',
     load: () => import('./commands/unload.ts'),
   },
+  alias: {
+    summary: 'give models other names, such as gpt-4o',
+    section: 'Models',
+    load: () => import('./commands/alias.ts'),
+  },
   ps: {
     summary: 'show what is served, by which ranks',
     section: 'Models',
@@ -88,6 +93,16 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     summary: 'take this machine out of its cluster',
     section: 'Cluster',
     load: () => import('./commands/leave.ts'),
+  },
+  explain: {
+    summary: 'say what became of an answer, and why there was a pause',
+    section: 'Models',
+    load: () => import('./commands/explain.ts'),
+  },
+  drain: {
+    summary: 'move everything off a machine before it is worked on',
+    section: 'Cluster',
+    load: () => import('./commands/drain.ts'),
   },
   plan: {
     summary: 'how a model would run on your machines, or on machines you might buy',

@@ -69,6 +69,8 @@ export const limits = {
   rowsPerGroupMax: 32,
   /** How long a request may wait for a group that is being started or re-formed. */
   readyWaitMsMax: 600_000,
+  /** A request that was alone when its group crashed this often is not tried again. */
+  crashesAloneMax: 2,
   /** Replays of one generation that are explained by machines, links or operators. */
   attemptsPerGenerationMax: 12,
   /** A group that just lost an attempt is asked again only after this: by then the view has caught up. */

@@ -46,7 +46,7 @@ export class RemoteAttempts {
   }
 
   #submit(machine: MachineId, order: AttemptOrder, sink: AttemptSink): void {
-    const { attempt, group, question, replay } = order
+    const { attempt, group, question, replay, alone = false } = order
     const remote = { machine, sink, next: replay.length, resyncedMs: -Infinity }
     this.#remote.set(attempt, { ...remote, heardMs: this.#clock.nowMs() })
     const message = {
@@ -55,6 +55,7 @@ export class RemoteAttempts {
       group,
       question,
       replay,
+      alone,
     } as unknown as AttemptMessage
     if (this.#send(machine, message)) return
     this.#remote.delete(attempt)
@@ -97,7 +98,7 @@ export class RemoteAttempts {
         return
       case 'attempt-lost':
         this.#remote.delete(attempt)
-        sink.lost(message.cause)
+        sink.lost(message.cause, message.crash)
         return
       case 'attempt-submit':
       case 'attempt-cancel':

@@ -103,6 +103,8 @@ const holding = z.object({
   contextTokens: count,
   activeBytes: amount,
   tokensPerSecond: amount,
+  queue: count.exactOptional(),
+  loadMs: amount.exactOptional(),
 })
 
 const failure = z.object({

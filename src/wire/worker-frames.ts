@@ -123,7 +123,7 @@ export const grammarSchema = z.discriminatedUnion('kind', [
 export const submitFrame = z.object({
   kind: z.literal('submit'),
   attempt: z.string(),
-  /** Absent means "answer"; docs/worker-contract.md says what the others are answered with. */
+  /** Absent means "answer". A count is answered by accepted and an empty finished, an embedding by a finished with one part. */
   purpose: z.enum(['answer', 'count', 'embed']).optional(),
   prompt: promptSchema,
   sampling: samplingSchema,

@@ -74,6 +74,11 @@ class Loop:
         self._stats()
         self._tell({"kind": "pulse", "step": self._steps, "busy": False})
 
+    def waited(self, progressed: bool) -> None:
+        """The engine waits for other ranks; `progressed`: it has heard of a step of theirs meanwhile."""
+        self._steps += progressed
+        self._pulse()
+
     def _round(self) -> bool:
         while not self.orders.empty():
             self._take_order(self.orders.get())
@@ -96,6 +101,8 @@ class Loop:
             else:
                 self._scheduler.add(row)
             return
+        if kind == "lost":  # a neighbour went while there was nothing to do
+            raise subject
         found = self._scheduler.remove(subject)
         if found is not None:
             row, where = found
@@ -164,16 +171,12 @@ class Loop:
         self._first_waits = bool(self._scheduler.batches) and not self._decoding()
         for batch in list(self._scheduler.batches):
             began = time.monotonic()
-            joining, leaving = batch.joining, batch.leaving
-            self._left = self._left or bool(leaving)
-            # A row that can draw only one more token needs no further step.
-            goes_on = bool(joining) or any(len(row.ids) + 1 < row.tokens_max for row in batch.members)
-            self._engine.step(batch.number, joining, leaving, goes_on)
-            self._scheduler.settle(batch)
-            draws = self._engine.read(batch.number)
-            self._steps += 1
-            if draws:
-                self._deliver(batch, draws)
+            if self._engine.reads_first:
+                self._read_tokens(batch)
+            if batch.members:
+                self._begin_step(batch)
+                if not self._engine.reads_first:
+                    self._read_tokens(batch)
             self._pace.wrote(time.monotonic() - began)
         self._drop_empty()
         if self._left and len(self._scheduler.batches) > 1:
@@ -184,6 +187,21 @@ class Loop:
                 self._engine.merge(pair[0].number, pair[1].number)
                 self._scheduler.merged(*pair)
 
+    def _begin_step(self, batch: Batch) -> None:
+        joining, leaving = batch.joining, batch.leaving
+        self._left = self._left or bool(leaving)
+        # A row that can draw only one more token needs no further step.
+        goes_on = bool(joining) or any(len(row.ids) + 1 < row.tokens_max for row in batch.members)
+        self._engine.step(batch.number, joining, leaving, goes_on)
+        self._scheduler.settle(batch)
+
+    def _read_tokens(self, batch: Batch) -> None:
+        leaving = set(batch.leaving)
+        draws = [draw for draw in self._engine.read(batch.number) if draw.row not in leaving]
+        self._steps += 1
+        if draws:
+            self._deliver(batch, draws)
+
     def _decoding(self) -> bool:
         return any(batch.rows for batch in self._scheduler.batches)
 
@@ -191,6 +209,10 @@ class Loop:
         shown, finished = [], []
         for draw in draws:
             row, token = draw.row, draw.token
+            if row.constraint is not None and row.constraint.problem is not None:
+                self._scheduler.leave(batch, row)
+                self._refuse(row, "bad-grammar", f"the grammar cannot be followed further: {row.constraint.problem}")
+                continue
             if token in row.ends:
                 finished.append((row, "stop"))
                 continue
@@ -254,9 +276,11 @@ class Loop:
 
     def _fail(self, row: Row, error: Exception) -> None:
         print(f"text of one attempt failed: {type(error).__name__}", file=sys.stderr, flush=True)
+        self._refuse(row, "internal", f"the answer's text cannot be read ({type(error).__name__})")
+
+    def _refuse(self, row: Row, code: str, message: str) -> None:
         self.open.discard(row.attempt)
-        message = f"the answer's text cannot be read ({type(error).__name__})"
-        self._tell({"kind": "failed", "attempt": row.attempt, "code": "internal", "message": message})
+        self._tell({"kind": "failed", "attempt": row.attempt, "code": code, "message": message})
 
     def _tell(self, frame: dict[str, Any]) -> None:
         self._send(frame)

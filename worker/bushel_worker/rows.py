@@ -19,6 +19,7 @@ class Row:
     ends: frozenset[int] = frozenset()  # tokens that end the answer
     logprobs: int | None = None
     gave_up: bool = False  # its cache once, for older rows
+    constraint: Any = field(default=None, repr=False)  # which tokens may follow: has words(ids) and problem
     history: Any = field(default=None, repr=False)  # the sampler's, for penalties
 
     @property

@@ -33,6 +33,7 @@ class Stage:
         if not 0 <= start < end <= len(held):
             raise CannotCut(f"layers {start} to {end} do not exist in a model of {len(held)}")
         self.first, self.last = start == 0, end == len(held)
+        self.span, self.count = (start, end), len(held)
         self.layers: list[nn.Module] = held[start:end]
         self._edge: dict[str, Any] = {}  # what enters the first layer held and what leaves the last
         full = make_prompt_cache(model)

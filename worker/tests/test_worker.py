@@ -108,7 +108,7 @@ class Refusals(unittest.TestCase):
             bad = {
                 "prompt-too-long": submit_frame("1", "x" * 400),
                 "request-too-large": submit_frame("2", "x" * 50, tokensMax=250),
-                "unsupported": submit_frame("3", grammar={"kind": "json-object"}),
+                "bad-grammar": submit_frame("3", grammar={"kind": "json-object"}),
                 "bad-request": submit_frame("4", sampling={"logitBias": [[300, 1]]}),
                 "bad-prompt": submit_frame("5", "lone \ud800 surrogate"),
             }
@@ -176,13 +176,13 @@ class Refusals(unittest.TestCase):
         self.assertIn(b"refused", rank.stderr)
 
     def test_a_load_that_cannot_work_ends_the_rank_with_a_reason(self) -> None:
-        staged = load_frame("/nowhere", "mlx")
+        staged = load_frame()
         for first, words in (
             (b"nonsense", "not JSON"),
             ({"kind": "cancel", "attempt": "a"}, "must be load"),
             (load_frame(script(failLoad="no such grain")), "no such grain"),
             (load_frame("/nowhere", "mlx"), "does not exist"),
-            ({**staged, "stage": {"index": 0, "count": 2, "layers": [0, 1]}}, "whole models only"),
+            ({**staged, "stage": {"index": 0, "count": 2, "layers": [0, 1]}}, "no address to listen at"),
         ):
             rank = Rank(None)
             rank.send(first)

@@ -74,7 +74,7 @@ class Agent extends HandDriven {
   watch(ms: number, progress: Partial<RankProgress> = {}): readonly Effect[] {
     const all: Effect[] = []
     const seen = { group: group('g1'), rank: 0, step: 1, busy: true, frameAgeMs: 0 }
-    const figures = { tokens: 0, tokensPerSecond: 0, activeBytes: 0 }
+    const figures = { tokens: 0, tokensPerSecond: 0, activeBytes: 0, queue: 0 }
     for (let passed = 0; passed < ms; passed += 250) {
       this.nowMs += 250
       this.hear(b)

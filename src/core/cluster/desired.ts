@@ -41,6 +41,7 @@ export const registerKeys = {
   alias: (name: string): string => `alias/${name}`,
   /** One per admission: removing it is for ever, a new invitation makes a new one. */
   roster: (machine: MachineId, admission: string): string => `roster/${machine}/${admission}`,
+  drain: (machine: MachineId): string => `drain/${machine}`,
   setting: (name: string): string => `setting/${name}`,
   apiKey: (id: string): string => `key/${id}`,
 } as const
@@ -104,6 +105,11 @@ export function isMachineRemoved(registers: Registers, machine: MachineId): bool
     admissions += 1
   }
   return admissions > 0
+}
+
+/** Somebody wants this machine empty. */
+export function isDrained(registers: Registers, machine: MachineId): boolean {
+  return registers.get(registerKeys.drain(machine))?.value !== undefined
 }
 
 export function setting(registers: Registers, name: string): string | undefined {

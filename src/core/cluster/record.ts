@@ -45,6 +45,10 @@ export interface Holding {
   readonly contextTokens: number
   readonly activeBytes: number
   readonly tokensPerSecond: number
+  /** How long its loading took. */
+  readonly loadMs?: number
+  /** Requests that it reads, writes or keeps waiting. */
+  readonly queue?: number
 }
 
 export interface ModelFetch {

@@ -4,6 +4,7 @@ import { limits } from '../limits.ts'
 import { SmallMap } from '../small-map.ts'
 import type { GroupPlan } from './group-plan.ts'
 import type { Endpoint, Epoch, Failure, Holding, MachineRecord, Role } from './record.ts'
+import { isDrained } from './desired.ts'
 import { type Registers, noRegisters, registersDigest } from './registers.ts'
 
 export type PeerStatus = 'alive' | 'suspect' | 'dead'
@@ -196,8 +197,11 @@ export function acceptsNow(state: MachineState): MachineRecord['accepts'] {
     const reason = `a rank of group ${plan.group} does not end even when killed; restart this machine`
     return { ok: false, reason }
   }
+  if (isDrained(state.registers, state.self.id)) return { ok: false, reason: drainedReason }
   return state.self.accepts
 }
+
+export const drainedReason = 'it is being drained'
 
 /** The phase of a rank that finishes its answers before it goes. */
 export const drainingPhase = 'draining'

@@ -9,9 +9,11 @@ import { candidateRecords } from './reconcile.ts'
 export function previewPlacement(
   state: MachineState,
   deployment: WantedDeployment,
+  without: readonly MachineId[] = [],
 ): PlacementOutcome {
   // What serves the same deployment now makes room for what replaces it.
-  const machines = candidateRecords(state).map((record) => ({
+  const there = candidateRecords(state).filter((record) => !without.includes(record.id))
+  const machines = there.map((record) => ({
     ...record,
     holdings: record.holdings.filter(({ plan }) => plan.deployment !== deployment.id),
   }))

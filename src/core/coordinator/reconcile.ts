@@ -1,6 +1,6 @@
 // From what runs to what is wanted: which groups go, and which deployments get another one.
 import type { Decision } from '../cluster/decision.ts'
-import { type WantedDeployment, isDeploymentRemoved } from '../cluster/desired.ts'
+import { type WantedDeployment, isDeploymentRemoved, isDrained } from '../cluster/desired.ts'
 import { machinesOf } from '../cluster/group-plan.ts'
 import type { GroupView, RankView } from '../cluster/groups.ts'
 import { type MachineRecord, compareEpochs } from '../cluster/record.ts'
@@ -8,6 +8,7 @@ import {
   type MachineState,
   type Moment,
   acceptsNow,
+  drainedReason,
   drainingPhase,
   ownRecord,
   recentFailures,
@@ -161,7 +162,13 @@ export function candidateRecords(state: MachineState): readonly MachineRecord[] 
     if (peer.status === 'alive' && peer.record !== null && near.has(peer.id))
       found.push(peer.record)
   }
-  return found.map((record) => withoutPromised(state, record))
+  return found.map((record) => withoutDrained(state, withoutPromised(state, record)))
+}
+
+/** Our word on who is drained may be newer than its record. */
+function withoutDrained(state: MachineState, record: MachineRecord): MachineRecord {
+  if (!isDrained(state.registers, record.id)) return record
+  return { ...record, accepts: { ok: false, reason: drainedReason } }
 }
 
 /** Memory that a start under way was promised and that the record does not show yet. */
@@ -198,6 +205,7 @@ export function surplusOf(
 
 function isLeaving(state: MachineState, group: GroupView): boolean {
   return machinesOf(group.plan).some((machine) => {
+    if (isDrained(state.registers, machine)) return true
     if (machine === state.self.id) return !acceptsNow(state).ok
     return state.peers.get(machine)?.record?.accepts.ok === false
   })

@@ -78,10 +78,19 @@ test('readyGroups() offers only groups that are ready, on machines that are aliv
 test('chooseRoute() takes the least busy group, and none that is to be avoided', () => {
   const groups = readyGroups(gateway(['ready', 'ready']).state, tiny)
   const load = new Map([[gb, 3]])
-  assert.deepEqual(chooseRoute(groups, { load, avoid: [] }), { group: gc, machine: c })
-  assert.deepEqual(chooseRoute(groups, { load, avoid: [gc] }), { group: gb, machine: b })
-  assert.equal(chooseRoute(groups, { load, avoid: [gb, gc] }), null)
-  assert.equal(chooseRoute([], { load, avoid: [] }), null)
+  const none = { avoid: [], familiar: null }
+  assert.equal(chooseRoute(groups, { ...none, load })?.group, gc)
+  assert.equal(chooseRoute(groups, { ...none, load })?.machine, c)
+  assert.equal(chooseRoute(groups, { ...none, load, avoid: [gc] })?.group, gb)
+  assert.equal(chooseRoute(groups, { ...none, load, avoid: [gb, gc] }), null)
+  assert.equal(chooseRoute([], { ...none, load }), null)
+})
+
+test('chooseRoute() prefers a group that knows the prompt, unless it is much busier', () => {
+  const groups = readyGroups(gateway(['ready', 'ready']).state, tiny)
+  const busy = (count: number): Map<typeof gb, number> => new Map([[gb, count]])
+  assert.equal(chooseRoute(groups, { load: busy(1), avoid: [], familiar: gb })?.group, gb)
+  assert.equal(chooseRoute(groups, { load: busy(3), avoid: [], familiar: gb })?.group, gc)
 })
 
 function condition(machine: HandDriven): ReturnType<typeof conditionOf> {

@@ -4,6 +4,8 @@ import { strategies } from '../../core/cluster/group-plan.ts'
 import { ApiError } from '../api-error.ts'
 import type { GatewayApp, GatewayParts } from '../context.ts'
 import { parseBody, readJson } from '../read-json.ts'
+import { addGenerationRoutes } from './generation-routes.ts'
+import { addAliasRoutes } from './alias-routes.ts'
 import { type MembershipActions, addMembershipRoutes } from './membership-routes.ts'
 import { clusterView, deploymentViews } from './view.ts'
 
@@ -40,6 +42,8 @@ export function addClusterRoutes(
   actions: ClusterActions,
 ): void {
   addMembershipRoutes(app, actions.membership)
+  addGenerationRoutes(app, parts, () => actions.nowMs())
+  addAliasRoutes(app, parts)
   parts.api.describe({
     method: 'get',
     path: '/cluster/view',
