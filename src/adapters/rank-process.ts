@@ -86,7 +86,7 @@ function watch(
   const giveUp = (reason: string): void => {
     // It has lost its senses; nothing it says afterwards can be told apart.
     child.kill('SIGKILL')
-    end(`the rank was ended: it sent ${reason}`)
+    end(`the rank was ended: it sent ${reason}`, true)
   }
   fromRank.on('data', (chunk: Buffer) => {
     if (ended) return
