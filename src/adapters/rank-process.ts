@@ -6,7 +6,7 @@ import type { Readable, Writable } from 'node:stream'
 import { limits } from '../core/limits.ts'
 import type { RankEvents, RankLauncher, RankProcess } from '../ports/rank-launcher.ts'
 import { type FrameToWorker, type LoadFrame, frameFromWorker } from '../wire/worker-frames.ts'
-import { LineSplitter } from './line-splitter.ts'
+import { LineSplitter, LineTooLongError } from './line-splitter.ts'
 
 export interface RankProcessOptions {
   readonly python: string
@@ -83,8 +83,14 @@ function watch(
   toRank.on('error', () => undefined)
   fromRank.on('error', () => undefined)
   const lines = new LineSplitter(limits.workerLineBytesMax)
+  const giveUp = (reason: string): void => {
+    // It has lost its senses; nothing it says afterwards can be told apart.
+    child.kill('SIGKILL')
+    end(`the rank was ended: it sent ${reason}`, true)
+  }
   fromRank.on('data', (chunk: Buffer) => {
-    for (const line of lines.push(chunk)) {
+    if (ended) return
+    for (const line of wholeLines(lines, chunk, giveUp)) {
       const frame = readFrame(line)
       if (frame === null) warn('a rank sent a line that is no frame', { group: load.group })
       else if (!ended) events.frame(frame)
@@ -103,6 +109,20 @@ function watch(
     pid: child.pid ?? 0,
     send,
     signal: (signal) => void child.kill(`SIG${signal}`),
+  }
+}
+
+function wholeLines(
+  lines: LineSplitter,
+  chunk: Buffer,
+  giveUp: (reason: string) => void,
+): readonly string[] {
+  try {
+    return lines.push(chunk)
+  } catch (error) {
+    if (!(error instanceof LineTooLongError)) throw error
+    giveUp(error.message)
+    return []
   }
 }
 

@@ -40,6 +40,16 @@ export const tinyModel: ModelRef = {
   kvBytesPerToken: 1000,
   contextTokens: 4096,
   defaults: {},
+  cut: {
+    pipeline: true,
+    tensor: 'uneven',
+    expert: false,
+    heads: 8,
+    kvHeads: 8,
+    experts: 0,
+    edgeFraction: 0,
+    tied: false,
+  },
 }
 
 export function selfOf(id: MachineId, change: Partial<SelfState> = {}): SelfState {

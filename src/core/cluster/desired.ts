@@ -1,6 +1,7 @@
 // What people want of the cluster, read out of the registers: deployments, aliases, roster, settings.
 import type { DeploymentId, MachineId } from '../ids.ts'
 import type { DeviceMatrix } from '../backends/device-matrix.ts'
+import { isDeployment, isRosterEntry } from './desired-shapes.ts'
 import type { ModelRef, Strategy } from './group-plan.ts'
 import type { Register, Registers, Version } from './registers.ts'
 import { planted } from '../planted.ts'
@@ -55,8 +56,9 @@ function* entriesUnder(
 
 export function wantedDeployments(registers: Registers): readonly WantedDeployment[] {
   const wanted: WantedDeployment[] = []
-  for (const [, { value, version }] of entriesUnder(registers, 'deployment/')) {
-    if (value !== undefined) wanted.push({ ...(value as unknown as Deployment), version })
+  for (const [key, { value, version }] of entriesUnder(registers, 'deployment/')) {
+    const deployment: unknown = value
+    if (isDeployment(key, deployment)) wanted.push({ ...deployment, version })
   }
   return wanted.sort((a, b) => (a.id < b.id ? -1 : 1))
 }
@@ -89,10 +91,9 @@ export function roster(registers: Registers): ReadonlyMap<MachineId, RosterEntry
 
 function readRoster(registers: Registers): ReadonlyMap<MachineId, RosterEntry> {
   const found = new Map<MachineId, RosterEntry>()
-  for (const [, { value }] of entriesUnder(registers, 'roster/')) {
-    if (value === undefined) continue
-    const entry = value as unknown as RosterEntry
-    found.set(entry.machine, entry)
+  for (const [key, { value }] of entriesUnder(registers, 'roster/')) {
+    const entry: unknown = value
+    if (isRosterEntry(key, entry)) found.set(entry.machine, entry)
   }
   return found
 }

@@ -84,7 +84,7 @@ test('a removed machine stays out though an old backup of it, and of others, say
   const old = [...rosterOf(a, b, c)]
   const anew = [
     registerKeys.roster(b, 'first'),
-    register({ machine: b, name: 'b' }, 1000, c),
+    register({ machine: b, name: 'b', publicKey: '', addresses: [] }, 1000, c),
   ] as const
   machine.give({
     kind: 'message',
@@ -95,7 +95,7 @@ test('a removed machine stays out though an old backup of it, and of others, say
   // Only a new invitation lets it in.
   const again = [
     registerKeys.roster(b, 'second'),
-    register({ machine: b, name: 'b' }, 60, c),
+    register({ machine: b, name: 'b', publicKey: '', addresses: [] }, 60, c),
   ] as const
   machine.give({ kind: 'message', from: c, message: { kind: 'registers', entries: [again] } })
   assert.ok(roster(machine.state.registers).has(b))

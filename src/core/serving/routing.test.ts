@@ -132,10 +132,8 @@ test('lookUpModel() finds by name, alias and last part, and names what there is'
     const found = lookUpModel(state, name)
     assert.equal(found.kind === 'found' ? found.served.model.name : name, 'maker/Tiny-1B')
   }
-  assert.deepEqual(lookUpModel(state, '../../etc/passwd'), {
-    kind: 'unknown',
-    known: ['maker/Tiny-1B'],
-  })
+  const unknown = lookUpModel(state, '../../etc/passwd')
+  assert.deepEqual(unknown.kind === 'unknown' ? unknown.known : null, ['maker/Tiny-1B'])
 })
 
 test('servedModels() lists this machine first, then wishes, then what others have, each once', () => {
