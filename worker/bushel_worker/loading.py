@@ -29,6 +29,8 @@ WORKING_BYTES_MIN, WORKING_BYTES_MAX = 64 << 20, 1 << 30
 PROBE_TOKENS = 64
 CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length", "n_ctx")
 CONTEXT_DEFAULT = 4096
+# Windows and recurrent states forget: what they held before cannot be had back by cutting them short.
+TRIMMABLE = ("KVCache", "QuantizedKVCache")
 _DTYPES = {"float32": mx.float32, "bfloat16": mx.bfloat16, "float16": mx.float16}
 
 
@@ -62,6 +64,7 @@ def build_service(load: Load, config: dict[str, Any], progress: Progress) -> Ser
         limits=load.limits,
         context_tokens=_context_tokens(config, load.limits.context_tokens_max),
         merging=merging,
+        trims=all(type(cache).__name__ in TRIMMABLE for cache in caches),
         reading_together=together,
         tokens_per_second=tokens_per_second,
         device=_device(on_cpu),

@@ -150,6 +150,7 @@ class Script:
 
 class ScriptedEngine:
     reads_first = False
+    reuses_prefixes = True
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -225,6 +226,15 @@ class ScriptedEngine:
     def forget(self, row: Row) -> None:
         pass
 
+    def begin(self, row: Row, entry: int, tokens: int) -> None:
+        pass
+
+    def evict(self, entry: int) -> None:
+        pass
+
+    def held(self, row: Row) -> int:
+        return row.length
+
     def memory(self) -> tuple[int, int]:
         return 0, 0
 
@@ -255,6 +265,7 @@ def build_scripted(load: Load, progress: Callable[[str, float, float], None]) ->
         limits=load.limits,
         context_tokens=min(context, limit) if limit else context,
         merging=bool(fields.get("merging", True)),
+        trims=True,
         reading_together=bool(fields.get("merging", True)),
         tokens_per_second=script.number("prefillTokensPerSecond", 20000),
         device="scripted",

@@ -8,6 +8,7 @@ from .language import Language
 from .loop import Loop, Send
 from .memory import MemoryPlan
 from .pace import Pace
+from .prefix_cache import PrefixCache
 from .scheduler import Scheduler
 
 
@@ -24,8 +25,13 @@ class Service:
     device: str
     versions: dict[str, str]
     canary: list[int]  # a prompt to try before anyone else does
+    trims: bool = False  # whether caches can be cut short, so that part of a kept prefix is of use
 
     def loop(self, send: Send) -> Loop:
         scheduler = Scheduler(self.memory, self.limits.rows_max, self.merging, self.reading_together)
         pace = Pace(self.limits.chunk_ms_max, self.tokens_per_second)
-        return Loop(self.engine, self.language, self.memory, scheduler, pace, send)
+        return Loop(self.engine, self.language, self.memory, scheduler, pace, self._prefixes(), send)
+
+    def _prefixes(self) -> PrefixCache:
+        budget = self.limits.prefix_cache_bytes_max if getattr(self.engine, "reuses_prefixes", False) else 0
+        return PrefixCache(budget, self.memory.row_bytes, self.trims)
