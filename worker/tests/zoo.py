@@ -47,6 +47,14 @@ COMMON: dict[str, Any] = dict(
     attn_config={"kv_n_heads": 2, "clip_qkv": 8.0, "rope_theta": 1e4}, intermediate_dim=64, d_ff=64,
 )  # fmt: skip
 
+_ROPE = {
+    "rope_type": "default", "rope_theta": 1e4, "llama_4_scaling_beta": 0.1, "original_max_position_embeddings": 512,
+}  # fmt: skip
+_YARN = {"rope_scaling": {
+    "type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 1.0, "original_max_position_embeddings": 128,
+    "beta_fast": 32.0, "beta_slow": 1.0,
+}}  # fmt: skip
+
 OTHERWISE: dict[str, dict[str, Any]] = {
     "granitemoehybrid": dict(layer_types=["mamba", "attention"] * 3),
     "lfm2_moe": dict(layer_types=["conv", "full_attention"] * 3, full_attn_idxs=[1, 3, 5]),
@@ -71,6 +79,27 @@ OTHERWISE: dict[str, dict[str, Any]] = {
         "original_max_position_embeddings": 512,
     }),
     "phi3": dict(rope_scaling=None),
+    "deepseek_v2": dict(_YARN),
+    "minicpm3": dict(rope_scaling={
+        "type": "longrope", "short_factor": [1.0] * 4, "long_factor": [1.0] * 4, "original_max_position_embeddings": 512,
+    }),
+    "hunyuan": dict(rope_scaling={"type": "dynamic", "alpha": 1.0, "factor": 1.0}),
+    "ministral3": dict(rope_parameters=_ROPE),
+    "mistral4": dict(rope_parameters=_ROPE, num_key_value_heads=4),
+    "mellum": dict(rope_parameters={"sliding_attention": _ROPE, "full_attention": _ROPE}),
+    "lfm2-vl": dict(
+        block_dim=32, block_ff_dim=64, block_multiple_of=8, block_ffn_dim_multiplier=1.0, model_type="lfm2",
+        block_auto_adjust_ff_dim=False, full_attn_idxs=[2, 5], layer_types=["conv", "conv", "full_attention"] * 2,
+    ),
+    "llama4": dict(attention_chunk_size=8, interleave_moe_layer_step=1, rope_scaling=None),
+    "olmo_hybrid": dict(
+        linear_allow_neg_eigval=True, layer_types=["linear_attention", "linear_attention", "full_attention"] * 2,
+    ),
+    "openelm": dict(
+        num_transformer_layers=LAYERS, model_dim=32, ffn_dim_divisor=8, num_query_heads=[4] * LAYERS,
+        num_kv_heads=[2] * LAYERS, ffn_multipliers=[2.0] * LAYERS, ffn_with_glu=True, normalize_qk_projections=True,
+        share_input_output_layers=True, rms_norm_eps=1e-5, rope_freq_constant=1e4,
+    ),
     "step3p5": dict(layer_types=["full_attention", "sliding_attention"] * 3),
     "qwen": dict(intermediate_size=128, seq_length=512),
     "qwen3_5": dict(layer_types=["linear_attention", "linear_attention", "full_attention"] * 2),
