@@ -135,9 +135,11 @@ def load_stage(load: Load, config: dict[str, Any], progress: Progress, company: 
 def open_tokenizer(load: Load, config: dict[str, Any]) -> Any:
     folder = Path(load.model_path)
     try:
-        return load_tokenizer(folder, {"trust_remote_code": False}, eos_token_ids=config.get("eos_token_id"))
+        tokenizer = load_tokenizer(folder, {"trust_remote_code": False}, eos_token_ids=config.get("eos_token_id"))
     except Exception as error:  # transformers and tokenizers raise all kinds here
         raise _refusal(error) from None
+    _give_back()
+    return tokenizer
 
 
 def versions() -> dict[str, str]:
@@ -217,7 +219,7 @@ def _read_share(load: Load, company: Company, on_cpu: bool, progress: Progress) 
 
 
 def _give_back() -> None:
-    """Free memory goes back to the system: MLX keeps its own, and so does glibc, up to a fifth of a share."""
+    """Free memory goes back to the system: MLX keeps its own for later, and glibc keeps tens of megabytes."""
     mx.clear_cache()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
