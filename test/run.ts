@@ -125,6 +125,7 @@ const suites: readonly Suite[] = [
     run: command('npm', 'run', '--silent', 'format:check'),
   },
   { name: 'unused', needs: [], minutesMax: 5, run: command(bin('knip')) },
+  { name: 'gates', needs: [], minutesMax: 5, run: nodeTests(filesIn('test/gates')) },
   {
     name: 'unit',
     needs: [],

@@ -100,8 +100,12 @@ class Intake:
             )
             self._fail(submit.attempt, "overloaded", message)
         else:
+            row.scope = submit.cache_scope
+            row.prefix = self._loop.prefixes.find(submit.cache_scope, [*row.prompt, *row.ids])
             tokens = len(row.prompt)
-            self._out.send({"kind": "accepted", "attempt": row.attempt, "promptTokens": tokens, "cachedTokens": 0})
+            cached = min(row.prefix.tokens, tokens) if row.prefix else 0
+            told = {"attempt": row.attempt, "promptTokens": tokens, "cachedTokens": cached}
+            self._out.send({"kind": "accepted", **told})
             self._loop.orders.put(("submit", row))
 
     def _count(self, submit: Submit) -> None:

@@ -168,6 +168,7 @@ class Script:
 
 class ScriptedEngine:
     reads_first = False
+    reuses_prefixes = True
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -228,6 +229,15 @@ class ScriptedEngine:
     def forget(self, row: Row) -> None:
         pass
 
+    def begin(self, row: Row, entry: int, tokens: int) -> None:
+        pass
+
+    def evict(self, entry: int) -> None:
+        pass
+
+    def held(self, row: Row) -> int:
+        return row.length
+
     def memory(self) -> tuple[int, int]:
         return 0, 0
 
@@ -264,6 +274,7 @@ def scripted_service(load: Load, script: Script, engine: Any) -> Service:
         context_tokens=min(context, limit) if limit else context,
         merging=merging,
         reading_together=merging,
+        trims=True,
         tokens_per_second=script.number("prefillTokensPerSecond", 20000),
         device="scripted",
         versions={"bushel": VERSION},

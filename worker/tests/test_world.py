@@ -1,5 +1,6 @@
 """Worlds of real worker processes that share the starter model, against one process."""
 
+import json
 import os
 import signal
 import tempfile
@@ -14,7 +15,7 @@ from .group import Group, cpu_seconds, gone, resident_bytes
 from .rank import Answer, Rank, load_frame, submit_frame
 from .starter import starter_folder
 from .test_group import PENALISED, SAMPLED, STORIES
-from .worlds import grouped_frames, world_frames
+from .worlds import RING_BYTES, WorldGroup, grouped_frames, world_frames
 
 SAMPLINGS: list[dict[str, Any]] = [{}, {}, SAMPLED, PENALISED]
 REQUESTS = 8
@@ -43,7 +44,9 @@ def alone() -> dict[str, Answer]:
 class Shared:
     """What holds however the starter model is shared."""
 
+    requests = REQUESTS
     shares: list[float]
+    buffers: list[int]
     group: Group
 
     @staticmethod
@@ -53,7 +56,7 @@ class Shared:
     @classmethod
     def setUpClass(cls) -> None:
         cls.wanted = alone()
-        cls.group = Group(cls.frames(str(starter_folder()))).__enter__()
+        cls.group = WorldGroup(cls.frames(str(starter_folder()))).__enter__()
 
     @classmethod
     def tearDownClass(cls) -> None:
@@ -61,22 +64,22 @@ class Shared:
 
     def test_a_each_rank_holds_its_share_in_memory(self: Any) -> None:
         """As the operating system counts it; what a rank has before it loads is taken off."""
-        for rank, bare, share in zip(self.group.ranks, self.group.bare_bytes, self.shares):
-            held = resident_bytes(rank.process.pid) - bare
+        for rank, bare, share, kept in zip(self.group.ranks, self.group.bare_bytes, self.shares, self.buffers):
+            held = resident_bytes(rank.process.pid) - bare - kept
             self.assertAlmostEqual(held / _weights[0] / share, 1, delta=0.1)
 
-    def test_eight_requests_that_join_and_two_that_are_cancelled_equal_one_process(self: Any) -> None:
+    def test_requests_that_join_and_two_that_are_cancelled_equal_one_process(self: Any) -> None:
         head = self.group.head
-        for name, prompt in (("gone", "bushel " * 30), ("unread", "bushel " * 300)):
+        for name, prompt in (("gone", "bushel " * 10), ("unread", "bushel " * 300)):
             head.send(submit_frame(name, prompt, tokensMax=400, ignoreEos=True))
-        for index in range(REQUESTS):
+        for index in range(self.requests):
             head.send(asked(index))
-            if index == 3:
+            if index == self.requests // 3:
                 head.send({"kind": "cancel", "attempt": "unread"})
-            if index == 5:
+            if index == self.requests // 2:
                 head.send({"kind": "cancel", "attempt": "gone"})
             time.sleep(0.05)
-        for index in range(REQUESTS):
+        for index in range(self.requests):
             self.assert_equal(self.group.answer(f"r{index}"), self.wanted[f"r{index}"])
         self.assertEqual(self.group.answer("gone").reason, "cancelled")
         self.assertEqual(self.group.answer("unread").reason, "cancelled")
@@ -109,28 +112,62 @@ class UnevenTwo(Shared, unittest.TestCase):
     """Three KV heads over two ranks, the first with two thirds of everything."""
 
     shares = [2 / 3, 1 / 3]
+    buffers = [RING_BYTES] * 2
 
     @staticmethod
     def frames(path: str) -> list[dict[str, Any]]:
-        return world_frames(2, path, shares=[2, 1], rowsMax=8)
+        return world_frames(2, path, shares=[2, 1], rowsMax=8, peerTimeoutMsMax=10_000)
 
 
 class Three(Shared, unittest.TestCase):
+    """Three ranks spin on what may be two cores, so this one is short."""
+
+    requests = 2
     shares = [1 / 3] * 3
+    buffers = [RING_BYTES] * 3
 
     @staticmethod
     def frames(path: str) -> list[dict[str, Any]]:
-        return world_frames(3, path, rowsMax=8, peerTimeoutMsMax=10_000)
+        return world_frames(3, path, rowsMax=8, peerTimeoutMsMax=30_000)
 
 
 class TwoAndOne(Shared, unittest.TestCase):
     """A world for the first 20 layers, one rank for the others. The embedding is on both stages: it is tied."""
 
     shares = [0.3684, 0.3684, 0.4737]
+    buffers = [0, RING_BYTES, 0]  # the leader has its own before it connects to the next stage
 
     @staticmethod
     def frames(path: str) -> list[dict[str, Any]]:
-        return grouped_frames([2, 1], [0, 20, 30], path, rowsMax=8)
+        return grouped_frames([2, 1], [0, 20, 30], path, rowsMax=8, peerTimeoutMsMax=10_000)
+
+
+class ScriptedWorld(unittest.TestCase):
+    """Ranks that find, watch and lose each other without computing anything."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = str(Path(folder.name, "script.json"))
+        Path(self.path).write_text(json.dumps({"tokens": 400, "tokensPerSecond": 100}))
+
+    def test_any_rank_that_goes_or_stops_ends_all_others_and_is_named(self) -> None:
+        for victim, how in ((0, signal.SIGKILL), (2, signal.SIGSTOP)):
+            with self.subTest(victim=victim, how=how):
+                frames = world_frames(3, self.path, engine="scripted", peerTimeoutMsMax=1500)
+                with Group(frames) as group:
+                    group.head.send(submit_frame("a"))
+                    group.head.next("step")
+                    began = time.monotonic()
+                    os.kill(group.ranks[victim].process.pid, how)
+                    for number, rank in enumerate(group.ranks):
+                        if number != victim:
+                            told = rank.next("failed", seconds=10)
+                            self.assertEqual((told["code"], told["attempt"]), ("peer-lost", None))
+                            self.assertTrue(gone(rank.process, 2))
+                            lost = victim if number == 0 or victim == 0 else 0  # followers hear of their leader only
+                            self.assertIn(f"rank {lost} ", told["message"])
+                    self.assertLess(time.monotonic() - began, 8)
 
 
 class Lost(unittest.TestCase):

@@ -3,17 +3,38 @@
 import json
 from typing import Any
 
-from .group import free_ports
-from .rank import load_frame
+from .group import ENVIRONMENT, Group, free_ports, resident_bytes
+from .rank import Rank, load_frame
 
 SECRET = "a secret of this group"
+RING_BYTES = 32 << 20  # buffers that MLX's ring keeps on every rank
+
+
+class WorldGroup(Group):
+    """A group that notes what each rank has in memory just before it is called together and loads."""
+
+    def __init__(self, frames: list[dict[str, Any]]) -> None:
+        self.ranks, self.bare_bytes = [], []
+        for frame in frames:
+            self.ranks.append(Rank(frame, ENVIRONMENT))
+            if frame is not frames[-1]:
+                self._note()
+        self._note()
+        self.head = self.ranks[0]
+
+    def _note(self) -> None:
+        while (told := self.ranks[-1].next("progress", "failed", seconds=60))["kind"] == "progress":
+            if told["phase"] == "connect":
+                break
+        self.bare_bytes.append(resident_bytes(self.ranks[-1].process.pid))
 
 
 def world_frames(
-    size: int, path: str, strategy: str = "tensor", shares: list[float] | None = None, **limits: int
+    size: int, path: str, strategy: str = "tensor", shares: list[float] | None = None, engine: str = "mlx", **limits: int
 ) -> list[dict[str, Any]]:
     """A whole model over one world."""
-    return grouped_frames([size], [0, 1], path, strategy, shares, **limits)
+    frames = grouped_frames([size], [0, 1], path, strategy, shares, **limits)
+    return [{**frame, "engine": engine} for frame in frames]
 
 
 def grouped_frames(

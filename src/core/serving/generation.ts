@@ -266,7 +266,15 @@ function finish(
   const { promptTokens, cachedTokens } = generation.accepted ? generation.usage : usage
   const again = planted.replayCharged ? (generation.history.at(-1)?.tokensAtEnd ?? 0) : 0
   const charged = completionTokens + again
-  const whole: Usage = { ...usage, promptTokens, cachedTokens, completionTokens: charged }
+  // What was promised from a cache may have gone before its turn; a resumed answer would count its replay.
+  const reused =
+    generation.attemptsMade > 1 ? cachedTokens : Math.min(cachedTokens, usage.cachedTokens)
+  const whole: Usage = {
+    ...usage,
+    promptTokens,
+    cachedTokens: reused,
+    completionTokens: charged,
+  }
   return end({ ...generation, usage: whole }, [
     { kind: 'client-finish', reason, parts, usage: whole },
   ])

@@ -36,7 +36,7 @@ class Company:
         self.inbox: Inbox = _WatchedInbox(on_lost)
         name, seconds = "following" if load.leads else "leading", load.limits.peer_timeout_ms_max / 1000
         self._links = [Link(name, peer, self.inbox, self.activity, seconds) for peer in joined]
-        self._lockstep = Lockstep(group)
+        self._lockstep = None if group is None else Lockstep(group)
 
     def together(self, told: dict[str, Any] | None = None) -> list[dict[str, Any]]:
         """Everyone waits here, on a socket, for the slowest; the leader hears what the followers tell."""
@@ -60,9 +60,11 @@ class Company:
 
     def lead(self, rows: StageRows) -> LeadingStage:
         waits = self.load.stage_count > 1
+        assert self._lockstep is not None
         return LeadingStage(rows, self._lockstep, self._links, self.activity, waits)
 
     def follow(self, rows: StageRows) -> Follower:
+        assert self._lockstep is not None
         return Follower(rows, self._lockstep, self.activity)
 
     def _hear(self) -> dict[str, Any]:
@@ -92,14 +94,16 @@ def assemble(load: Load, facts: dict[str, str], on_lost: OnLost) -> Company:
     world = load.world
     if not load.secret:
         raise CannotConnect("the group has no secret")
-    check(world)
+    computes = load.engine == "mlx"
+    if computes:
+        check(world)
     facts = {**facts, "strategy": world.strategy, "ranks of the world": str(world.size), "backend": world.backend}
     facts["shares"] = ", ".join(f"{share:g}" for share in world.shares) or "equal"
     me = Identity(load.rank, load.stage_index, load.group, load.secret, facts)
     deadline = time.monotonic() + load.limits.connect_timeout_ms_max / 1000
     seconds = load.limits.peer_timeout_ms_max / 1000
     joined = _call(load, me, deadline, seconds) if load.leads else [_answer(load, me, deadline, seconds)]
-    return Company(load, join(world), joined, on_lost)
+    return Company(load, join(world) if computes else None, joined, on_lost)
 
 
 def _call(load: Load, me: Identity, deadline: float, seconds: float) -> list[Joined]:

@@ -26,6 +26,9 @@ class WorldMember:
     def run(self) -> None:
         """Raises CannotConnect, CannotJoin, GroupMismatch, ModelRefused, OutOfStep or PeerLost."""
         load = self._load
+        if load.engine == "scripted":
+            self._play()
+            return
         config = check_folder(Path(load.model_path))
         from ..loading import load_stage, open_tokenizer, service_of  # takes seconds: only when there is need
         from .engine import WorldEngine
@@ -39,6 +42,26 @@ class WorldMember:
             self._lead(service_of(load, loaded, WorldEngine(loaded.port, loaded.on_cpu), tokenizer))
         else:
             self._follow(company, loaded)
+
+    def _play(self) -> None:
+        """A script needs nobody to compute with, but its ranks find, watch and lose each other like real ones."""
+        from .. import VERSION
+        from ..pipeline.link import PeerLost
+        from ..scripted import build_scripted
+
+        self._progress("connect", 0, 1)
+        company = assembled(self._load, self._out)
+        self._progress("connect", 1, 1)
+        service = build_scripted(self._load, self._progress)
+        company.together()
+        if self._load.leads:
+            self._lead(service)
+            return
+        self._out.send({**ready_frame(service, 0, 0), "versions": {"bushel": VERSION}})
+        self._start(self._listen)
+        while not isinstance(lost := company.inbox.get(), PeerLost):
+            pass
+        raise lost
 
     def _lead(self, service: Any) -> None:
         loaded = time.monotonic()
@@ -118,11 +141,14 @@ class WorldMember:
 
 def assembled(load: Load, out: FrameWriter) -> Any:
     """The company of this rank's world. Whoever is lost ends this process, whatever it is doing."""
-    from ..loading import dtype_name, versions
     from ..pipeline.member import common_facts
     from .company import assemble
 
-    known = versions()
-    facts = {**common_facts(load), "dtype": dtype_name(load.dtype), "mlx": known["mlx"], "mlx-lm": known["mlx-lm"]}
+    facts = common_facts(load)
+    if load.engine == "mlx":
+        from ..loading import dtype_name, versions
+
+        known = versions()
+        facts.update({"dtype": dtype_name(load.dtype), "mlx": known["mlx"], "mlx-lm": known["mlx-lm"]})
     group = f'Cannot serve "{load.model_name}" in group {load.group}'
     return assemble(load, facts, lambda lost: die(out, "peer-lost", f"{group}: {lost}"))
