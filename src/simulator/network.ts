@@ -27,7 +27,7 @@ const dialEveryMs = 200
 const jitterMs = 0.8
 /** A broken connection is noticed by its ends about this fast. */
 const resetMs = 1
-const refusedDialChance = 0.1
+const refusedDialChance = 0.3
 
 export interface NetworkParts {
   readonly scenario: Scenario
