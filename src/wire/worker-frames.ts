@@ -276,7 +276,11 @@ export const relayFrame = z.object({
 })
 
 /** A neighbour is gone or makes no progress. The rank keeps what it holds and waits for `relink`. */
-export const peerLostFrame = z.object({ kind: z.literal('peer-lost'), rank: count, reason: z.string() })
+export const peerLostFrame = z.object({
+  kind: z.literal('peer-lost'),
+  rank: count,
+  reason: z.string(),
+})
 
 export const relinkedFrame = z.object({
   kind: z.literal('relinked'),
