@@ -177,7 +177,8 @@ class Lost(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.path = str(Path(folder.name, "tiny"))
-        write_random_model(Path(self.path), num_hidden_layers=2, hidden_size=48, num_attention_heads=3, num_key_value_heads=3)
+        shape = dict(num_hidden_layers=2, hidden_size=48, num_attention_heads=3, num_key_value_heads=3)
+        write_random_model(Path(self.path), **shape)
 
     def unbroken(self) -> list[int]:
         with Rank(load_frame(self.path, "mlx")) as rank:

@@ -134,5 +134,6 @@ def _answer(load: Load, me: Identity, deadline: float, seconds: float) -> Joined
     except (OSError, WireError) as error:
         raise CannotConnect(f"the other ranks of the world did not come: {error}") from None
     if begin.get("rank") != load.world.rank:
-        raise GroupMismatch(f"{joined.peer} takes this for rank {begin.get('rank')} of its world, not {load.world.rank}")
+        taken = f"rank {begin.get('rank')} of its world, not {load.world.rank}"
+        raise GroupMismatch(f"{joined.peer} takes rank {load.rank} for {taken}")
     return joined

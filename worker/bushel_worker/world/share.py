@@ -44,7 +44,9 @@ class Precision:
         module.update(tree_map_with_path(cast, module.parameters()))
 
 
-def share_stage(model: Any, load: Load, group: Group, parts: Parts, precision: Precision, told: Told) -> tuple[Stage, int]:
+def share_stage(
+    model: Any, load: Load, group: Group, parts: Parts, precision: Precision, told: Told
+) -> tuple[Stage, int]:
     """Cuts a lazily opened model down to one rank's share of one stage, and reads it: the stage and its bytes.
     Raises CannotShare or CannotCut."""
     wanted = fractions(load.world.shares, load.world.size)
@@ -56,7 +58,7 @@ def share_stage(model: Any, load: Load, group: Group, parts: Parts, precision: P
         parts.release(module)
         precision.apply(model, module)
     for module in model.modules():
-        if id(module) not in inside and not any(isinstance(value, (nn.Module, list, dict)) for value in module.values()):
+        if id(module) not in inside and not any(isinstance(value, (list, dict)) for value in module.values()):
             parts.release(module)
             precision.apply(model, module, names.get(id(module), ""))
     stage = Stage(model, None if load.stage_count == 1 else load.layers)
@@ -92,12 +94,12 @@ def _sharer(
     if not has_shard(model):
         raise CannotShare(f"{name} cannot be cut by tensor: mlx-lm has no shard for it; use pipeline")
     if uneven(wanted):
-        raise CannotShare(f"{name} can be cut by tensor into equal shares only, not {[round(part, 3) for part in wanted]}")
+        given = ", ".join(f"{part:.3f}" for part in wanted)
+        raise CannotShare(f"{name} can be cut by tensor into equal shares only, not {given}")
     if precision.unpacked:
         dequantize_model(model)
     shard_evenly(model, group)
     return lambda layer: None
-
 
 
 def _bytes(module: nn.Module) -> int:
