@@ -142,6 +142,37 @@ class TwoAndOne(Shared, unittest.TestCase):
         return grouped_frames([2, 1], [0, 20, 30], path, rowsMax=8, peerTimeoutMsMax=10_000)
 
 
+class Experts(unittest.TestCase):
+    """A small mixture of experts with random weights, its experts shared, or cut by mlx-lm's own `shard`."""
+
+    def test_a_mixture_of_experts_says_what_one_process_says(self) -> None:
+        shape: dict[str, Any] = dict(
+            model_type="qwen3_moe", hidden_size=64, num_hidden_layers=3, num_attention_heads=4, head_dim=16,
+            num_experts=6, num_experts_per_tok=2, decoder_sparse_step=1, mlp_only_layers=[], moe_intermediate_size=32,
+            norm_topk_prob=True, num_key_value_heads=2, rope_theta=1e4,
+        )  # fmt: skip
+        with tempfile.TemporaryDirectory() as parent:
+            path = str(Path(parent, "model"))
+            write_random_model(Path(path), scale=0.3, **shape)
+            asked = [submit_frame(str(i), STORIES[i], tokensMax=12, ignoreEos=True, logprobs=2) for i in range(3)]
+            with Rank(load_frame(path, "mlx")) as rank:
+                for frame in asked:
+                    rank.send(frame)
+                wanted = [rank.answer(str(index)) for index in range(3)]
+            self.assertGreater(len({token for answer in wanted for token in answer.tokens}), 6)
+            for strategy, shares in (("expert", [2.0, 1.0]), ("tensor", [])):
+                frames = world_frames(2, path, strategy, shares, peerTimeoutMsMax=10_000)
+                with self.subTest(strategy), Group(frames) as group:
+                    for frame in asked:
+                        group.head.send(frame)
+                    for index in range(3):
+                        answer = group.answer(str(index))
+                        self.assertEqual(answer.tokens, wanted[index].tokens)
+                        for mine, theirs in zip(answer.rows, wanted[index].rows):
+                            difference = mine["logprob"]["logprob"] - theirs["logprob"]["logprob"]
+                            self.assertLess(abs(difference), 1e-3)
+
+
 class ScriptedWorld(unittest.TestCase):
     """Ranks that find, watch and lose each other without computing anything."""
 

@@ -31,17 +31,17 @@ class Precision:
     unpacked: bool
 
     def apply(self, model: Any, module: nn.Module, prefix: str = "") -> None:
+        """To all that is in a module of a model, whose name in the model is the prefix."""
         if self.unpacked:
             dequantize_model(module)
-        if self.dtype is None:
-            return
+        cast = tree_map_with_path(lambda name, array: self.cast(model, prefix + name, array), module.parameters())
+        module.update(cast)
+
+    def cast(self, model: Any, name: str, array: mx.array) -> mx.array:
+        if self.dtype is None or not mx.issubdtype(array.dtype, mx.floating):
+            return array
         may_cast = getattr(model, "cast_predicate", None) if self.dtype != mx.float32 else None
-
-        def cast(name: str, array: mx.array) -> mx.array:
-            floating = mx.issubdtype(array.dtype, mx.floating)
-            return array.astype(self.dtype) if floating and (not may_cast or may_cast(prefix + name)) else array
-
-        module.update(tree_map_with_path(cast, module.parameters()))
+        return array.astype(self.dtype) if may_cast is None or may_cast(name) else array
 
 
 def share_stage(
@@ -57,10 +57,11 @@ def share_stage(
     for module in share_vocabulary(model, (load.first, load.last), group, wanted, parts):
         parts.release(module)
         precision.apply(model, module)
-    for module in model.modules():
-        if id(module) not in inside and not any(isinstance(value, (list, dict)) for value in module.values()):
-            parts.release(module)
-            precision.apply(model, module, names.get(id(module), ""))
+    for path, module in [("", model), *model.named_modules()]:
+        for name, array in list(module.items()) if id(module) not in inside else []:
+            if isinstance(array, mx.array) and module.valid_parameter_filter(module, name, array):
+                parts.release_array(array)
+                module[name] = precision.cast(model, f"{path}.{name}", array)
     stage = Stage(model, None if load.stage_count == 1 else load.layers)
 
     whole = sum(_bytes(layer) for layer in stage.layers)
