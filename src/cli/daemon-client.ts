@@ -32,6 +32,10 @@ export class DaemonClient {
     return this.#json(await this.request(path, { method: 'POST', body: JSON.stringify(body) }))
   }
 
+  async remove(path: string): Promise<unknown> {
+    return this.#json(await this.request(path, { method: 'DELETE' }))
+  }
+
   async request(
     path: string,
     init: { method?: string; body?: string; signal?: AbortSignal } = {},

@@ -25,6 +25,10 @@ export async function buildProgram(
     command.option('--json', 'print one JSON document on stdout')
     const module = await entry.load()
     module.register(command, context)
+    for (const sub of command.commands) {
+      const hasJson = sub.options.some((option) => option.long === '--json')
+      if (!hasJson) sub.option('--json', 'print one JSON document on stdout')
+    }
   }
   return program
 }

@@ -10,5 +10,6 @@ export function addSettingFlags(command: Command): Command {
     .option('--model <model>', 'serve this model: a folder, a .gguf file, a name, or none')
     .option('--role <role>', 'always (default), sometimes (laptops) or client (no ranks)')
     .option('--peer <host...>', 'addresses of other machines, where discovery cannot reach')
+    .option('--ollama [port]', "answer Ollama's clients too, on port 11434 unless another is given")
     .option('--discovery <on|off>', 'look for machines nearby (default on)')
 }

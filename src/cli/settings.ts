@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { parse as parseToml } from 'smol-toml'
 import { z } from 'zod'
 import type { Role } from '../core/cluster/record.ts'
-import { formatBytes, parseBytes } from '../core/units.ts'
+import { formatBytes, parseBytes, parseDurationMs } from '../core/units.ts'
 import { type ConfigFile, configFile } from '../wire/config-file.ts'
 import { type CliContext, UserError, exitCodes } from './command.ts'
 
@@ -27,6 +27,9 @@ export interface Settings {
   readonly peers: readonly string[]
   readonly discovery: boolean
   readonly allowLaunch: boolean
+  /** Of models that requests load; null keeps them. */
+  readonly keepAliveMs: number | null
+  readonly ollamaPort: number | null
   readonly links: NonNullable<ConfigFile['links']>
 }
 
@@ -39,6 +42,7 @@ export interface SettingFlags {
   readonly model?: string
   readonly peer?: readonly string[]
   readonly discovery?: string
+  readonly ollama?: string | boolean
 }
 
 type Env = CliContext['env']
@@ -72,6 +76,8 @@ export function loadSettings(flags: SettingFlags, env: Env): Settings {
     peers: flags.peer ?? env['BUSHEL_PEERS']?.split(',').filter(Boolean) ?? file.peers ?? [],
     discovery: (first('DISCOVERY', flags.discovery) ?? file.discovery ?? 'on') !== 'off',
     allowLaunch: file.allow_launch ?? false,
+    keepAliveMs: keepAliveOf(env['BUSHEL_KEEP_ALIVE'] ?? file.keep_alive ?? '30m'),
+    ollamaPort: ollamaPortOf(flags.ollama ?? env['BUSHEL_OLLAMA_PORT'] ?? file.ollama_port),
     links: file.links ?? {},
   }
 }
@@ -114,6 +120,22 @@ export function portOf(value: string | number | undefined): number {
     throw usage(`"${value}" is no port; give a number from 1 to 65534`)
   }
   return port
+}
+
+const ollamaPortDefault = 11_434
+
+function ollamaPortOf(value: string | number | boolean | undefined): number | null {
+  if (value === undefined || value === '' || value === false) return null
+  if (value === true) return ollamaPortDefault
+  const port = Number(value)
+  if (Number.isInteger(port) && port > 0 && port < 65_536) return port
+  throw usage(`"${value}" is no port for Ollama's clients; give a number from 1 to 65535`)
+}
+
+function keepAliveOf(text: string): number | null {
+  const ms = parseDurationMs(text)
+  if (ms === null) throw usage(`"${text}" is no time to keep a model; write it like 30m, or -1`)
+  return ms < 0 ? null : ms
 }
 
 function roleOf(value: string): Role {

@@ -31,6 +31,8 @@ export const limits = {
 
   // -- group starts
   /** Orders are repeated this often until a record shows that they were obeyed: messages get lost. */
+  /** A machine that is copying a model is asked again after this long. */
+  fetchRepeatMs: 2000,
   orderRepeatMs: 1000,
   /** After a refused plan, time for the records to show why. */
   refusedHoldOffMs: 1000,
@@ -67,6 +69,8 @@ export const limits = {
   rowsPerGroupMax: 32,
   /** How long a request may wait for a group that is being started or re-formed. */
   readyWaitMsMax: 600_000,
+  /** A request that was alone when its group crashed this often is not tried again. */
+  crashesAloneMax: 2,
   /** Replays of one generation that are explained by machines, links or operators. */
   attemptsPerGenerationMax: 12,
   /** A group that just lost an attempt is asked again only after this: by then the view has caught up. */
@@ -79,6 +83,17 @@ export const limits = {
   /** Headers wait this long for a refusal that deserves its own status code. */
   headersHoldMs: 1500,
   drainMsMax: 120_000,
+  /** A whole answer keeps its status open this long: proxies give up after a minute, Node after five. */
+  wholeAnswerHoldMs: 45_000,
+  /** Choices of one request: each is a generation of its own. */
+  choicesMax: 16,
+  promptsPerRequestMax: 128,
+  /** Of one request; more would fill the queue of a group with a single client's wishes. */
+  choicesAtOnceMax: 16,
+  embeddingsPerRequestMax: 2048,
+  /** Responses kept to be continued: a day of one person's agents, in a corner of memory. */
+  storedResponsesMax: 1000,
+  storedResponsesBytesMax: 134_217_728,
 
   // -- words between ranks
   relayRepeatMs: 500,

@@ -18,8 +18,10 @@ export class ApiDocument {
     this.#routes.push(route)
   }
 
-  get routes(): readonly RouteDescription[] {
-    return this.#routes
+  /** What a path can be asked for, in capitals; empty when there is no such path. */
+  methodsOf(path: string): readonly string[] {
+    const methods = this.#routes.filter((route) => fits(route.path, path))
+    return [...new Set(methods.map((route) => route.method.toUpperCase()))]
   }
 
   render(version: string): object {
@@ -33,6 +35,16 @@ export class ApiDocument {
       paths,
     }
   }
+}
+
+/** A parameter stands for one segment, or, at the end, for all that is left: names have slashes. */
+function fits(pattern: string, path: string): boolean {
+  const wanted = pattern.split('/')
+  const given = path.split('/')
+  const last = wanted.length - 1
+  if (given.length !== wanted.length && !(given.length > last && wanted[last]?.startsWith('{')))
+    return false
+  return wanted.every((part, index) => part.startsWith('{') || part === given[index])
 }
 
 function operation({ summary, path, body, query, responses }: RouteDescription): object {

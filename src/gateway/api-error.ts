@@ -1,4 +1,5 @@
-// A refusal that a client understands: a status, OpenAI's error shape, and what to change.
+// A refusal that a client understands: a status, a kind, and what to change. Each protocol has its own
+// envelope for it.
 import type { GenerationError } from '../core/serving/request.ts'
 
 export interface ApiErrorFields {
@@ -8,6 +9,7 @@ export interface ApiErrorFields {
   readonly code?: string | null
   readonly param?: string | null
   readonly retryAfterSeconds?: number
+  readonly allow?: readonly string[]
 }
 
 export class ApiError extends Error {
@@ -17,6 +19,8 @@ export class ApiError extends Error {
   readonly code: string | null
   readonly param: string | null
   readonly retryAfterSeconds: number | null
+  /** Methods that the path does have. */
+  readonly allow: readonly string[]
 
   constructor(fields: ApiErrorFields) {
     super(fields.message)
@@ -25,7 +29,13 @@ export class ApiError extends Error {
     this.code = fields.code ?? null
     this.param = fields.param ?? null
     this.retryAfterSeconds = fields.retryAfterSeconds ?? null
+    this.allow = fields.allow ?? []
   }
+}
+
+/** A 400 that names the field at fault. */
+export function badField(param: string, message: string, code?: string): ApiError {
+  return new ApiError({ status: 400, message, param, ...(code === undefined ? {} : { code }) })
 }
 
 interface Mapping {
@@ -35,6 +45,7 @@ interface Mapping {
 }
 
 const badRequest: Mapping = { status: 400, type: 'invalid_request_error', code: 'invalid_request' }
+const notReady: Mapping = { status: 503, type: 'server_error', code: 'model_not_ready' }
 
 /** What the worker or the state machine says, in the words of the API. Unknown codes are our own fault. */
 const mappings: Readonly<Record<string, Mapping>> = {
@@ -44,9 +55,12 @@ const mappings: Readonly<Record<string, Mapping>> = {
   'bad-request': badRequest,
   'bad-grammar': { ...badRequest, code: 'invalid_schema' },
   unsupported: { ...badRequest, code: 'unsupported' },
+  'model-unknown': { status: 404, type: 'invalid_request_error', code: 'model_not_found' },
+  // nginx's number for a request that its client gave up; nothing standard says it better.
+  cancelled: { status: 499, type: 'request_cancelled', code: 'cancelled' },
   overloaded: { status: 429, type: 'rate_limit_error', code: 'overloaded' },
-  'model-unloaded': { status: 503, type: 'server_error', code: 'model_unloaded' },
-  'wait-expired': { status: 503, type: 'server_error', code: 'model_not_ready' },
+  'model-unloaded': { ...notReady, code: 'model_unloaded' },
+  'wait-expired': notReady,
   stopping: { status: 503, type: 'server_error', code: 'stopping' },
 }
 

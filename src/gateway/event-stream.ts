@@ -1,36 +1,48 @@
-// A server-sent event stream on a raw response: cheap per event, kept alive in silence, and bounded for
-// readers that do not read.
+// A stream of small messages on a raw response, as server-sent events or as lines: cheap per message, kept
+// alive in silence, and bounded for readers that do not read.
 import type { ServerResponse } from 'node:http'
 import { limits } from '../core/limits.ts'
 
 /** Above this the reader is behind: small events are better joined than queued. */
 const congestedBytes = limits.clientBufferBytesMax / 4
 
+/** How far the prompt has been read, as far as anyone has said. */
+export interface Progress {
+  readonly done: number
+  readonly total: number
+}
+
+export interface EventStreamOptions {
+  /** What is written in silence, in the protocol's own form. */
+  readonly keepAlive: (progress: Progress | null) => string
+  readonly contentType?: string
+}
+
 export class EventStream {
   readonly #response: ServerResponse
-  readonly #keepAlive: () => string
+  readonly #options: EventStreamOptions
   #timer: NodeJS.Timeout | null = null
   #open = false
   #lastWriteMs = 0
+  #progress: Progress | null = null
 
-  constructor(response: ServerResponse, options: { keepAlive: () => string }) {
+  constructor(response: ServerResponse, options: EventStreamOptions) {
     this.#response = response
-    this.#keepAlive = options.keepAlive
+    this.#options = options
   }
 
   get isOpen(): boolean {
     return this.#open
   }
 
-  open(headers: Readonly<Record<string, string>> = {}): void {
+  open(): void {
     if (this.#open) return
     this.#open = true
     this.#response.writeHead(200, {
-      'content-type': 'text/event-stream; charset=utf-8',
+      'content-type': this.#options.contentType ?? 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache, no-transform',
       connection: 'keep-alive',
       'x-accel-buffering': 'no',
-      ...headers,
     })
     this.#response.socket?.setNoDelay(true)
     this.#response.flushHeaders()
@@ -47,12 +59,20 @@ export class EventStream {
     this.#response.on('drain', run)
   }
 
+  progressed(done: number, total: number): void {
+    this.#progress = { done, total }
+  }
+
   data(json: string): void {
     this.#write(`data: ${json}\n\n`)
   }
 
   event(name: string, json: string): void {
     this.#write(`event: ${name}\ndata: ${json}\n\n`)
+  }
+
+  line(json: string): void {
+    this.#write(`${json}\n`)
   }
 
   close(): void {
@@ -68,6 +88,6 @@ export class EventStream {
 
   #beat(): void {
     if (performance.now() - this.#lastWriteMs < limits.keepAliveEveryMs || this.isCongested) return
-    this.#write(this.#keepAlive())
+    this.#write(this.#options.keepAlive(this.#progress))
   }
 }

@@ -2,7 +2,7 @@
 import { timingSafeEqual, createHash } from 'node:crypto'
 import type { MiddlewareHandler } from 'hono'
 import { ApiError } from './api-error.ts'
-import type { GatewayEnv } from './context.ts'
+import type { Caller, GatewayEnv } from './context.ts'
 
 export interface GuardOptions {
   /** Names and addresses under which this machine may be addressed, without port. */
@@ -17,6 +17,8 @@ export interface GuardOptions {
 const openPaths = new Set(['/healthz', '/readyz'])
 /** What whoever may ask models may also see. */
 const readable = new Set(['/cluster/view'])
+/** What changes models or names for everyone. */
+const adminPaths = new Set(['/api/pull', '/api/delete', '/api/copy'])
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]', '::1']
 
 export function hashKey(key: string): string {
@@ -37,12 +39,10 @@ export function guard(options: GuardOptions): MiddlewareHandler<GatewayEnv> {
       const message = `Pages of ${origin} may not use this server`
       throw new ApiError({ status: 403, message, code: 'origin_not_allowed' })
     }
-    if (!openPaths.has(c.req.path))
-      checkKey(
-        c.req.header('authorization') ?? bearer(c.req.header('x-api-key')),
-        c.req.path,
-        options,
-      )
+    // Claude Code may send two different keys at once; one that is known is enough.
+    const keys = [bearerOf(c.req.header('authorization')), c.req.header('x-api-key') ?? '']
+    const given = keys.filter((key) => key !== '')
+    c.set('caller', callerOf(given, c.req.path, options))
     await next()
   }
 }
@@ -59,31 +59,32 @@ function isOwnOrigin(origin: string, hosts: ReadonlySet<string>): boolean {
   }
 }
 
-function bearer(key: string | undefined): string | undefined {
-  return key === undefined ? undefined : `Bearer ${key}`
+function bearerOf(authorization: string | undefined): string {
+  return authorization?.replace(/^Bearer\s+/i, '') ?? ''
 }
 
-function checkKey(authorization: string | undefined, path: string, options: GuardOptions): void {
-  const key = authorization?.replace(/^Bearer\s+/i, '') ?? ''
-  if (key !== '' && sameText(key, options.adminToken)) return
+/** Throws unless one of the keys opens the path. */
+function callerOf(keys: readonly string[], path: string, options: GuardOptions): Caller {
+  const scope = keys[0] === undefined ? '' : hashKey(keys[0]).slice(0, 32)
+  if (keys.some((key) => sameText(key, options.adminToken))) return { admin: true, scope }
   const hashes = options.keyHashes()
+  if (hashes.length === 0 && options.isLoopback) return { admin: true, scope }
+  const known = keys.map(hashKey).find((hash) => hashes.some((other) => sameText(other, hash)))
+  if (known !== undefined) {
+    const isOpen = !path.startsWith('/cluster/') || readable.has(path)
+    if (isOpen && !adminPaths.has(path)) return { admin: false, scope: known.slice(0, 32) }
+    const message = 'This key may ask models but not change the cluster'
+    throw new ApiError({ status: 403, message, code: 'not_admin' })
+  }
   // The page itself holds no secret; what it asks for is checked like everyone's requests.
   const isPage = path === '/' || path.startsWith('/assets/')
-  if (isPage || (hashes.length === 0 && options.isLoopback)) return
-  const hash = hashKey(key)
-  if (hashes.some((known) => sameText(known, hash))) {
-    if (!path.startsWith('/cluster/') || readable.has(path)) return
-    throw new ApiError({
-      status: 403,
-      message: 'This key may ask models but not change the cluster',
-      code: 'not_admin',
-    })
-  }
-  const message =
-    key === '' ? 'Send an API key as "Authorization: Bearer KEY"' : 'This API key is not known here'
+  if (isPage || openPaths.has(path)) return { admin: false, scope }
   throw new ApiError({
     status: 401,
-    message,
+    message:
+      keys.length === 0
+        ? 'Send an API key as "Authorization: Bearer KEY"'
+        : 'This API key is not known here',
     type: 'authentication_error',
     code: 'invalid_api_key',
   })

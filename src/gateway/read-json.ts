@@ -66,19 +66,20 @@ function refuseDepth(text: string): void {
   }
 }
 
-/** Checks a body against a schema; the first problem is told with its place. */
+/** Checks a body, or a part of one, against a schema; the first problem is told with its place. */
 export function parseBody<Schema extends z.ZodType>(
   schema: Schema,
   body: unknown,
+  within = '',
 ): z.infer<Schema> {
   const parsed = schema.safeParse(body)
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
-  const param = issue === undefined ? null : issue.path.join('.')
-  const place = param === null || param === '' ? 'the body' : `"${param}"`
+  const param = [within, ...(issue?.path ?? [])].filter((step) => step !== '').join('.')
+  const place = param === '' ? 'the body' : `"${param.slice(0, 200)}"`
   throw new ApiError({
     status: 400,
     message: `Invalid value for ${place}: ${issue?.message ?? 'not understood'}`,
-    param,
+    param: param === '' ? null : param,
   })
 }

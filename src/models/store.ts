@@ -1,7 +1,7 @@
 // The models this machine has: the starter, folders people named, imports, and the hub cache.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
-import { readdir, realpath, stat } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { readdir, realpath, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve, sep } from 'node:path'
 import type { ModelRef } from '../core/cluster/group-plan.ts'
 import type { ModelDigest } from '../core/ids.ts'
 import { writeFileAtomically } from '../files/atomic-file.ts'
@@ -122,6 +122,23 @@ export class ModelStore {
     throw new ModelNotFoundError(
       `There is no model "${spec}" on this machine (it has ${names.join(', ') || 'none'}); fetch one with "bushel pull ORG/NAME"`,
     )
+  }
+
+  /** Takes a model's files from the disk, or forgets a folder that is somebody else's; a sentence says why not. */
+  async remove(model: StoredModel): Promise<string | null> {
+    if (model.origin === 'starter')
+      return `${model.ref.name} came with Bushel and is needed for its self-tests; it stays`
+    if (model.origin === 'folder') {
+      const folders = this.#namedFolders().filter((folder) => folder !== model.path)
+      await writeFileAtomically(this.#foldersFile, `${JSON.stringify(folders, null, 1)}\n`)
+    } else {
+      const folder = model.engine === 'scripted' ? dirname(model.path) : model.path
+      // Of the hub's cache the whole repository goes: its snapshots are links into its blobs.
+      const [repo = folder] = folder.split(`${sep}snapshots${sep}`)
+      await rm(model.origin === 'hub' ? repo : folder, { recursive: true, force: true })
+    }
+    this.#known.delete(model.ref.digest)
+    return null
   }
 
   async #adopt(folder: string): Promise<StoredModel> {

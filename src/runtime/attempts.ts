@@ -18,7 +18,8 @@ export interface AttemptSink {
   token(position: number, token: Token): void
   finished(reason: FinishReason, parts: readonly Part[], usage: Usage): void
   refused(error: GenerationError): void
-  lost(cause: string): void
+  /** `crash` when the group went down and nothing from outside explains it. */
+  lost(cause: string, crash?: { readonly alone: boolean }): void
 }
 
 export interface AttemptOrder {
@@ -26,6 +27,8 @@ export interface AttemptOrder {
   readonly group: GroupId
   readonly question: Question
   readonly replay: readonly number[]
+  /** It may have brought a group down before: it waits for the others to end, and others for it. */
+  readonly alone?: boolean
 }
 
 /** Something that can answer attempts: the ranks here, or another machine's. */
@@ -40,12 +43,15 @@ export type AttemptFrame = Extract<
 >
 
 interface Running {
+  readonly order: AttemptOrder
   readonly group: GroupId
   readonly sink: AttemptSink
+  /** Handed to the rank; until then it waits for its turn. */
+  sent: boolean
 }
 
 /** Only readonly-ness differs between the core's question and the frame's fields. */
-function submitFrameOf(order: Omit<AttemptOrder, 'group'>): SubmitFrame {
+function submitFrameOf(order: AttemptOrder): SubmitFrame {
   const { attempt, question, replay } = order
   return { kind: 'submit', attempt, replay, ...question } as unknown as SubmitFrame
 }
@@ -55,27 +61,52 @@ export type HeadOf = (group: GroupId) => { send(frame: FrameToWorker): void } | 
 
 export class LocalAttempts implements AttemptHost {
   readonly #headOf: HeadOf
+  readonly #nowMs: () => number
   readonly #running = new Map<string, Running>()
+  readonly #usedMs = new Map<GroupId, number>()
 
-  constructor(headOf: HeadOf) {
+  constructor(headOf: HeadOf, nowMs: () => number) {
     this.#headOf = headOf
+    this.#nowMs = nowMs
   }
 
-  submit({ attempt, group, question, replay }: AttemptOrder, sink: AttemptSink): void {
-    const head = this.#headOf(group)
-    if (head === null) {
+  submit(order: AttemptOrder, sink: AttemptSink): void {
+    const { group } = order
+    if (this.#headOf(group) === null) {
       sink.lost(`group ${group} is not ready on this machine`)
       return
     }
-    this.#running.set(attempt, { group, sink })
-    head.send(submitFrameOf({ attempt, question, replay }))
+    this.#running.set(order.attempt, { order, group, sink, sent: false })
+    this.#usedMs.set(group, this.#nowMs())
+    this.#admit(group)
+  }
+
+  /** In the order they came; one that must be alone waits for the others to end, and they for it. */
+  #admit(group: GroupId): void {
+    const head = this.#headOf(group)
+    if (head === null) return
+    const here = [...this.#running.values()].filter((running) => running.group === group)
+    const sent = here.filter((running) => running.sent)
+    let isTaken = sent.some((running) => running.order.alone === true)
+    let count = sent.length
+    for (const running of here) {
+      if (running.sent) continue
+      const { alone = false } = running.order
+      if (isTaken || (alone && count > 0)) return
+      running.sent = true
+      isTaken = alone
+      count += 1
+      head.send(submitFrameOf(running.order))
+    }
   }
 
   cancel(attempt: AttemptId): void {
     const running = this.#running.get(attempt)
     if (running === undefined) return
     this.#running.delete(attempt)
-    this.#headOf(running.group)?.send({ kind: 'cancel', attempt })
+    this.#usedMs.set(running.group, this.#nowMs())
+    if (running.sent) this.#headOf(running.group)?.send({ kind: 'cancel', attempt })
+    this.#admit(running.group)
   }
 
   countOf(group: GroupId): number {
@@ -84,12 +115,21 @@ export class LocalAttempts implements AttemptHost {
     return count
   }
 
+  /** When an attempt on this group last began or ended. */
+  lastUsedMs(group: GroupId): number | null {
+    return this.#usedMs.get(group) ?? null
+  }
+
   /** Every attempt on a group whose rank has gone. */
-  loseGroup(group: GroupId, cause: string): void {
-    for (const [attempt, running] of this.#running) {
-      if (running.group !== group) continue
+  loseGroup(group: GroupId, cause: string, crashed = false): void {
+    this.#usedMs.delete(group)
+    const lost = [...this.#running].filter(([, running]) => running.group === group)
+    const alone = lost.filter(([, running]) => running.sent).length === 1
+    for (const [attempt, { sink, sent }] of lost) {
       this.#running.delete(attempt)
-      running.sink.lost(cause)
+      // Those that had not begun cannot have had a hand in it.
+      if (crashed && sent) sink.lost(cause, { alone })
+      else sink.lost(cause)
     }
   }
 
@@ -128,6 +168,9 @@ export class LocalAttempts implements AttemptHost {
   #end(attempt: string): AttemptSink | undefined {
     const running = this.#running.get(attempt)
     this.#running.delete(attempt)
-    return running?.sink
+    if (running === undefined) return undefined
+    this.#usedMs.set(running.group, this.#nowMs())
+    this.#admit(running.group)
+    return running.sink
   }
 }

@@ -15,6 +15,10 @@ export const configFile = z.strictObject({
   peers: z.array(z.string()).optional(),
   discovery: z.enum(['on', 'off']).optional(),
   allow_launch: z.boolean().optional(),
+  /** How long a model that a request loaded stays after its last use, such as "30m"; "-1" keeps it. */
+  keep_alive: z.string().optional(),
+  /** Answer Ollama's clients on this port too; 11434 is where they look. */
+  ollama_port: z.number().int().min(1).max(65535).optional(),
   /** What a link is, where the operating system does not say: interface name to kind. */
   links: linkSettings.optional(),
 })

@@ -69,7 +69,7 @@ export function parseJournal(text: string): JournalParse {
   }
 }
 
-function toRegister([key, { version, value }]: z.infer<typeof registerEntrySchema>): [
+export function toRegister([key, { version, value }]: z.infer<typeof registerEntrySchema>): [
   string,
   Register,
 ] {

@@ -85,6 +85,12 @@ export const promptSchema = z.discriminatedUnion('kind', [
     kind: z.literal('chat'),
     messages: z.array(chatMessage).min(1),
     tools: z.array(z.unknown()),
+    /** Absent means "auto". */
+    toolChoice: z
+      .union([z.enum(['auto', 'none', 'required']), z.object({ name: z.string().min(1) })])
+      .optional(),
+    /** False: at most one call in the answer. Absent means true. */
+    parallelToolCalls: z.boolean().optional(),
     /** Extra variables for the template, such as enable_thinking. */
     variables: z.record(z.string(), z.unknown()),
     /** The clock that the template may read: fixed per generation, so that a resume renders the same. */
@@ -117,6 +123,8 @@ export const grammarSchema = z.discriminatedUnion('kind', [
 export const submitFrame = z.object({
   kind: z.literal('submit'),
   attempt: z.string(),
+  /** Absent means "answer". A count is answered by accepted and an empty finished, an embedding by a finished with one part. */
+  purpose: z.enum(['answer', 'count', 'embed']).optional(),
   prompt: promptSchema,
   sampling: samplingSchema,
   /** Of the whole answer, replayed ids included. Null: as many as the context still holds. */
@@ -166,7 +174,14 @@ export const readyFrame = z.object({
   loadMs: z.number().min(0),
   canaryMs: z.number().min(0),
   /** What the tokenizer and template can do. */
-  abilities: z.object({ chat: z.boolean(), tools: z.boolean(), reasoning: z.boolean() }),
+  abilities: z.object({
+    chat: z.boolean(),
+    tools: z.boolean(),
+    reasoning: z.boolean(),
+    /** Absent means false. */
+    grammar: z.boolean().optional(),
+    embeddings: z.boolean().optional(),
+  }),
 })
 
 export const progressFrame = z.object({
@@ -188,6 +203,14 @@ export const partSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('content'), text: z.string() }),
   z.object({ type: z.literal('reasoning'), text: z.string() }),
   z.object({ type: z.literal('tool-call'), name: z.string(), arguments: z.string() }),
+  /** A call as it is written; calls never interleave, so the pieces need no number. */
+  z.object({ type: z.literal('tool-call-start'), name: z.string() }),
+  z.object({ type: z.literal('tool-call-delta'), arguments: z.string() }),
+  z.object({ type: z.literal('tool-call-end') }),
+  /** The stop string that ended the answer. */
+  z.object({ type: z.literal('stop'), text: z.string() }),
+  /** Little-endian 32-bit floats in base64. */
+  z.object({ type: z.literal('embedding'), data: z.string() }),
 ])
 
 export const logprobSchema = z.object({

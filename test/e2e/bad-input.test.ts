@@ -257,7 +257,13 @@ describe('bad input to the chat API', () => {
       ((await response.json()) as { error: { message: string } }).error.message,
       /openapi\.json/,
     )
-    assert.equal((await fetch(`${daemon.url}/v1/chat/completions`)).status, 404)
+    const wrong = await fetch(`${daemon.url}/v1/chat/completions`)
+    assert.equal(wrong.status, 405)
+    assert.equal(wrong.headers.get('allow'), 'POST')
+    assert.match(
+      ((await wrong.json()) as { error: { message: string } }).error.message,
+      /takes POST, not GET/,
+    )
   })
 
   test('unknown fields, null fields, the developer role and content parts are accepted', async () => {

@@ -340,7 +340,10 @@ describe('a cluster of three hosts', () => {
       async () => (await machines(a)).length === 2 && (await machines(c)).length === 1,
       'c to be out',
       8000,
-    )
+    ).catch(async (error: unknown) => {
+      const seen = { a: await machines(a), b: await machines(b), c: await machines(c) }
+      throw new Error(`${String(error)}: ${JSON.stringify(seen)}`)
+    })
     assert.match(c.sh('ls $BUSHEL_HOME/state/archive'), /removed|joining/)
   })
 

@@ -28,6 +28,7 @@ class MlxEngine:
 
     def __init__(self, stage: StagePort, on_cpu: bool) -> None:
         self._stage, self._on_cpu = stage, on_cpu
+        self.reuses_prefixes = hasattr(stage, "keep")
         self._batches: dict[int, MicroBatch] = {}
         self._numbers: dict[Row, int] = {}
         self._given = 0
@@ -42,6 +43,7 @@ class MlxEngine:
         if batch not in self._batches:
             self._batches[batch] = MicroBatch(self._on_cpu)
         found = self._batches[batch]
+        self._keep(batch, leaving)
         found.leave(set(leaving))
         drawn = found.draw()
         found.join(joining)
@@ -66,6 +68,7 @@ class MlxEngine:
 
     def drop(self, batch: int) -> None:
         found = self._batches.pop(batch, None)
+        self._keep(batch, found.rows if found else [])
         for row in found.rows if found else ():
             self._numbers.pop(row, None)
         self._stage.drop(batch)
@@ -74,6 +77,21 @@ class MlxEngine:
         number = self._numbers.pop(row, None)
         if number is not None:
             self._stage.forget(number)
+
+    def begin(self, row: Row, entry: int, tokens: int) -> None:
+        self._stage.begin(self._number(row), entry, tokens)
+
+    def evict(self, entry: int) -> None:
+        self._stage.evict(entry)
+
+    def held(self, row: Row) -> int:
+        return self._stage.held(self._numbers[row])
+
+    def _keep(self, batch: int, leaving: list[Row]) -> None:
+        for row in leaving:
+            if row.kept_as is not None and row in self._numbers:
+                self._stage.keep(batch, self._numbers[row], row.kept_as, row.kept_tokens)
+                row.kept_as = None
 
     def memory(self) -> tuple[int, int]:
         return mx.get_active_memory(), mx.get_peak_memory()

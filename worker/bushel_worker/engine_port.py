@@ -9,6 +9,8 @@ from .rows import Chunk, Draw, Row
 class Engine(Protocol):
     """What the loop drives. Rows are told apart by identity, micro-batches by number."""
 
+    reuses_prefixes: bool  # whether begin and evict may be called
+
     reads_first: bool
     """Whether a step's tokens are read before the next step begins. Where the layers and the draw are in one
     process, the next step is prepared before its tokens are known; a pipeline's first stage has to wait."""
@@ -33,6 +35,15 @@ class Engine(Protocol):
 
     def forget(self, row: Row) -> None:
         """A row that was being prefilled is no longer wanted."""
+
+    def begin(self, row: Row, entry: int, tokens: int) -> None:
+        """A row that has no caches yet takes over the first tokens of a kept entry. (Rows that leave with
+        `kept_as` set become entries.)"""
+
+    def evict(self, entry: int) -> None: ...
+
+    def held(self, row: Row) -> int:
+        """How many tokens the caches of a row in a micro-batch hold."""
 
     def memory(self) -> tuple[int, int]:
         """Bytes in use now, and at most so far."""

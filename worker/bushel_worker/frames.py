@@ -43,9 +43,24 @@ _message = shape(
     toolCalls=optional(array(_tool_call)),
     toolCallId=optional(text()),
 )
+_named = shape(name=text(length=1))
+_modes = one_of("auto", "none", "required")
+
+
+def _tool_choice(value: Any, where: str) -> Any:
+    return _named(value, where) if isinstance(value, dict) else _modes(value, where)
+
+
 _prompt = union(
     "kind",
-    chat=dict(messages=array(_message, 1), tools=array(anything), variables=record(anything), nowMs=number()),
+    chat=dict(
+        messages=array(_message, 1),
+        tools=array(anything),
+        toolChoice=optional(_tool_choice),
+        parallelToolCalls=optional(boolean),
+        variables=record(anything),
+        nowMs=number(),
+    ),
     text=dict(text=text()),
     ids=dict(ids=array(token, 1)),
 )
@@ -104,6 +119,7 @@ TO_WORKER = union(
     ),
     submit=dict(
         attempt=text(),
+        purpose=optional(one_of("answer", "count", "embed")),
         prompt=_prompt,
         sampling=_sampling,
         tokensMax=nullable(positive),
@@ -127,6 +143,7 @@ class Limits:
     waiting_max: int
     memory_bytes_max: int
     chunk_ms_max: int
+    prefix_cache_bytes_max: int = 0
     peer_timeout_ms_max: int = 5000
     connect_timeout_ms_max: int = 30_000
     relink_wait_ms_max: int = 60_000
@@ -207,6 +224,7 @@ class Load:
 @dataclass(frozen=True)
 class Submit:
     attempt: str
+    purpose: str
     prompt: dict[str, Any]
     sampling: Sampling
     tokens_max: int | None
@@ -268,6 +286,7 @@ def load_of(frame: dict[str, Any]) -> Load:
             waiting_max=limits["waitingMax"],
             memory_bytes_max=limits["memoryBytesMax"],
             chunk_ms_max=limits["chunkMsMax"],
+            prefix_cache_bytes_max=limits["prefixCacheBytesMax"],
             peer_timeout_ms_max=limits["peerTimeoutMsMax"],
             connect_timeout_ms_max=limits.get("connectTimeoutMsMax", 30_000),
             relink_wait_ms_max=limits.get("relinkWaitMsMax", 60_000),
@@ -296,6 +315,7 @@ def sampling_of(sampling: dict[str, Any]) -> Sampling:
 def submit_of(frame: dict[str, Any]) -> Submit:
     return Submit(
         attempt=frame["attempt"],
+        purpose=frame.get("purpose", "answer"),
         prompt=frame["prompt"],
         sampling=sampling_of(frame["sampling"]),
         tokens_max=frame["tokensMax"],

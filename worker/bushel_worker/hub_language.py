@@ -7,6 +7,9 @@ from typing import Any
 
 from mlx_lm.generate import TextStateMachine, make_text_state_machine
 
+from .calls import OWN_STYLE, CallScanner, CallStyle, call_grammar, is_forced
+from .grammar import Grammars, Thinking, grammar_of
+from .masks import Mask
 from .prompts import encode_prompt
 from .text import ByteDecoder, Decoder, TextPlan, WindowDecoder
 
@@ -41,6 +44,8 @@ class HubLanguage:
             "chat": bool(tokenizer.has_chat_template),
             "tools": bool(tokenizer.has_tool_calling),
             "reasoning": bool(tokenizer.has_thinking),
+            "grammar": True,
+            "embeddings": False,
         }
         added = tokenizer.added_tokens_decoder
         self._special = {number: token.content for number, token in added.items() if token.special}
@@ -50,23 +55,41 @@ class HubLanguage:
         self._plain = _Voice(None, self._bytes, self._special)
         self._chat = _Voice(_machine(tokenizer, tools=False), self._bytes, self._special)
         self._tools = _Voice(_machine(tokenizer, tools=True), self._bytes, self._special)
+        self._own_tools = _Voice(_machine(tokenizer, tools=True, style=OWN_STYLE), self._bytes, self._special)
+        self._style = _call_style(tokenizer)
+        self._grammars = Grammars(tokenizer, vocabulary, self.ends)
 
     def encode(self, prompt: dict[str, Any]) -> list[int]:
-        return encode_prompt(self._tokenizer, prompt, self.vocabulary)
+        in_words = prompt["kind"] == "chat" and self._tells_tools(prompt)
+        return encode_prompt(self._tokenizer, prompt, self.vocabulary, in_words)
+
+    def constraint(self, prompt: dict[str, Any], ids: list[int], grammar: dict[str, Any] | None) -> Mask | None:
+        style = self._call_style(prompt)
+        if style is not None:
+            made = call_grammar(prompt, style, self._grammars, grammar)
+        elif grammar is not None:
+            made = grammar_of(grammar)
+        else:
+            return None
+        return self._grammars.constraint(made, self._thinking(ids) if prompt["kind"] == "chat" else None)
 
     def text_plan(self, prompt: dict[str, Any], ids: list[int], stops: list[str]) -> TextPlan:
         if prompt["kind"] != "chat":  # a raw continuation: nothing in it is a marker, and its first space counts
             return TextPlan(self._decoder(self._plain, strip=False), stops)
-        tools = prompt["tools"] if self.abilities["tools"] else []
-        voice = self._tools if tools else self._chat
+        tools, style = prompt["tools"], self._call_style(prompt)
+        voice = self._chat if not tools else self._own_tools if style is OWN_STYLE else self._tools
         plan = TextPlan(self._decoder(voice, strip=True), stops, tools=tools)
         if voice.machine is not None:
             plan.segmenter = MarkerSegmenter(voice.machine, self._opening(ids))
         if tools:
-            plan.parse_call = self._tokenizer.tool_parser
+            if style is None:
+                style = CallStyle(self._tokenizer.tool_call_start, self._tokenizer.tool_call_end)
+                plan.parse_call = self._tokenizer.tool_parser
+            else:
+                plan.new_scanner = CallScanner
             # A marker that is a special token is no text, so it is not given back as text either.
             silent = set(self._special.values())
-            opening, closing = self._tokenizer.tool_call_start, self._tokenizer.tool_call_end
+            opening, closing = style.opening, style.closing
             plan.call_markers = ("" if opening in silent else opening, "" if closing in silent else closing)
         return plan
 
@@ -77,6 +100,28 @@ class HubLanguage:
             return self._tokenizer.decode([token]), None
         raw = self._bytes[token] if token < len(self._bytes) else b""
         return raw.decode("utf-8", "replace"), list(raw)
+
+    def _tells_tools(self, prompt: dict[str, Any]) -> bool:
+        """Whether tools, and calls of earlier turns, are put in words because the template has none for them."""
+        if self.abilities["tools"]:
+            return False
+        return bool(prompt["tools"]) or "tool_calls" not in str(self._tokenizer.chat_template)
+
+    def _call_style(self, prompt: dict[str, Any]) -> CallStyle | None:
+        """How calls are to be written when a grammar keeps them; None without tools, or where the model's own
+        form is not JSON and no call is demanded."""
+        if prompt["kind"] != "chat" or not prompt["tools"]:
+            return None
+        if not self.abilities["tools"]:
+            return OWN_STYLE
+        return self._style or (OWN_STYLE if is_forced(prompt) else None)
+
+    def _thinking(self, ids: list[int]) -> Thinking | None:
+        tokenizer = self._tokenizer
+        if not tokenizer.has_thinking:
+            return None
+        opened = self._opening(ids) == "reasoning"
+        return Thinking(tuple(tokenizer.think_start_tokens), tuple(tokenizer.think_end_tokens), opened)
 
     def _decoder(self, voice: "_Voice", strip: bool) -> Decoder:
         if voice.table is not None:
@@ -109,15 +154,27 @@ class _Voice:
                     self.table[number] = b"" if number in self.silent else text.encode()
 
 
-def _machine(tokenizer: Any, tools: bool) -> tuple[TextStateMachine, list[str]] | None:
+def _call_style(tokenizer: Any) -> CallStyle | None:
+    """The model's own markers, when what it writes between them is JSON with name and arguments."""
+    parser = tokenizer.tool_parser
+    if parser is None or not getattr(parser, "__module__", "").endswith(".json_tools"):
+        return None
+    return CallStyle(tokenizer.tool_call_start, tokenizer.tool_call_end)
+
+
+def _machine(
+    tokenizer: Any, tools: bool, style: CallStyle | None = None
+) -> tuple[TextStateMachine, list[str]] | None:
     """mlx-lm's machine for this tokenizer, without the tool markers when no tools were offered."""
+    opening = style.opening if style else tokenizer.tool_call_start
+    closing = style.closing if style else tokenizer.tool_call_end
     view = SimpleNamespace(
         has_thinking=tokenizer.has_thinking,
         think_start=tokenizer.think_start,
         think_end=tokenizer.think_end,
-        has_tool_calling=tools and tokenizer.has_tool_calling,
-        tool_call_start=tokenizer.tool_call_start,
-        tool_call_end=tokenizer.tool_call_end,
+        has_tool_calling=tools and opening is not None,
+        tool_call_start=opening,
+        tool_call_end=closing,
         response_transitions=tokenizer.response_transitions,
         structural_markers=tokenizer.structural_markers,
     )

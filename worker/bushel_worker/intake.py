@@ -8,7 +8,7 @@ import threading
 
 from .checks import FrameError
 from .frames import LINE_BYTES_MAX, FrameWriter, Submit, attempt_of, parse_line, submit_of
-from .language import PromptRefused
+from .language import ConstraintRefused, PromptRefused
 from .loop import Loop
 from .rows import Row
 from .service import Service
@@ -83,6 +83,9 @@ class Intake:
 
     def _submit(self, submit: Submit) -> None:
         try:
+            if submit.purpose == "count":
+                self._count(submit)
+                return
             row = self._row(submit)
         except Refused as refused:
             self._fail(submit.attempt, refused.code, str(refused))
@@ -97,22 +100,39 @@ class Intake:
             )
             self._fail(submit.attempt, "overloaded", message)
         else:
+            row.scope = submit.cache_scope
+            row.prefix = self._loop.prefixes.find(submit.cache_scope, [*row.prompt, *row.ids])
             tokens = len(row.prompt)
-            self._out.send({"kind": "accepted", "attempt": row.attempt, "promptTokens": tokens, "cachedTokens": 0})
+            cached = min(row.prefix.tokens, tokens) if row.prefix else 0
+            told = {"attempt": row.attempt, "promptTokens": tokens, "cachedTokens": cached}
+            self._out.send({"kind": "accepted", **told})
             self._loop.orders.put(("submit", row))
+
+    def _count(self, submit: Submit) -> None:
+        """A prompt's tokens are counted here: the engine has no part in it."""
+        tokens = len(self._encode(submit))
+        told = {"attempt": submit.attempt, "promptTokens": tokens, "cachedTokens": 0}
+        self._out.send({"kind": "accepted", **told})
+        nothing = {"reason": "stop", "parts": [], "completionTokens": 0, "reasoningTokens": 0}
+        self._out.send({"kind": "finished", **told, **nothing})
+
+    def _encode(self, submit: Submit) -> list[int]:
+        try:
+            return self._service.language.encode(submit.prompt)
+        except PromptRefused as refused:
+            raise Refused("bad-prompt", f"the prompt cannot be used: {refused}") from None
 
     def _row(self, submit: Submit) -> Row:
         language = self._service.language
-        if submit.grammar is not None:
-            raise Refused("unsupported", "this worker cannot constrain its answers to a grammar yet")
         named = [*submit.replay, *(token for token, _ in submit.sampling.logit_bias)]
         if named and max(named) >= language.vocabulary:
             raise Refused("bad-request", f"token {max(named)} is not in the vocabulary of {language.vocabulary}")
-        try:
-            ids = language.encode(submit.prompt)
-        except PromptRefused as refused:
-            raise Refused("bad-prompt", f"the prompt cannot be used: {refused}") from None
+        ids = self._encode(submit)
         tokens_max = self._allowance(len(ids), submit.tokens_max)
+        try:
+            constraint = language.constraint(submit.prompt, ids, submit.grammar)
+        except ConstraintRefused as refused:
+            raise Refused("bad-grammar", f"the answer cannot be kept to what was asked for: {refused}") from None
         writer = Writer(language.text_plan(submit.prompt, ids, submit.stop))
         for token in submit.replay:
             if not writer.stopped:
@@ -126,7 +146,9 @@ class Intake:
             tokens_max=tokens_max,
             sampling=submit.sampling,
             writer=writer,
-            ends=frozenset() if submit.ignore_eos else language.ends,
+            # A grammar that is through allows nothing but the end.
+            ends=frozenset() if submit.ignore_eos and constraint is None else language.ends,
+            constraint=constraint,
             logprobs=submit.logprobs,
         )
 

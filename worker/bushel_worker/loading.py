@@ -37,6 +37,8 @@ WORKING_BYTES_MIN, WORKING_BYTES_MAX = 64 << 20, 1 << 30
 PROBE_TOKENS = 64
 CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length", "n_ctx")
 CONTEXT_DEFAULT = 4096
+# Windows and recurrent states forget: what they held before cannot be had back by cutting them short.
+TRIMMABLE = ("KVCache", "QuantizedKVCache")
 _DTYPES = {"float32": mx.float32, "bfloat16": mx.bfloat16, "float16": mx.float16}
 
 
@@ -53,6 +55,7 @@ class LoadedStage:
     tokens_per_second: float
     context_tokens: int
     vocabulary: int  # the width of the logits; 0 where none are made
+    trims: bool = False  # whether its caches can be cut short
 
     def facts(self) -> dict[str, Any]:
         """What the head must know of another stage."""
@@ -88,6 +91,7 @@ def service_of(load: Load, loaded: LoadedStage, engine: Engine, tokenizer: Any) 
         device=device_name(loaded.on_cpu),
         versions=versions(),
         canary=[min(loaded.vocabulary - 1, 5), min(loaded.vocabulary - 1, 7)],
+        trims=loaded.trims,
     )
 
 
@@ -110,6 +114,7 @@ def load_stage(load: Load, config: dict[str, Any], progress: Progress, company: 
     together = merging and prompts_agree(stage, vocabulary)
     progress("self-test", 1, 1)
     memory = _memory_plan(config, caches, weights_bytes, limit, on_cpu)
+    trims = all(type(cache).__name__ in TRIMMABLE for cache in caches)
     del caches
     _give_back()  # what the tests have used is not kept: a rank holds its share and little else
     rows = StageRows(stage)
@@ -120,6 +125,7 @@ def load_stage(load: Load, config: dict[str, Any], progress: Progress, company: 
         memory=memory if company is None else company.tightest(memory),
         merging=merging,
         together=together,
+        trims=trims,
         tokens_per_second=tokens_per_second,
         context_tokens=_context_tokens(config, load.limits.context_tokens_max),
         vocabulary=width if stage.last else 0,

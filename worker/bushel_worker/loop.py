@@ -14,6 +14,7 @@ from .engine_port import Engine
 from .language import Language
 from .memory import MemoryPlan
 from .pace import Pace
+from .prefix_cache import PrefixCache
 from .rows import Chunk, Draw, Row
 from .scheduler import Batch, Prefill, Scheduler
 
@@ -48,9 +49,17 @@ class OpenAttempts:
 
 class Loop:
     def __init__(
-        self, engine: Engine, language: Language, memory: MemoryPlan, scheduler: Scheduler, pace: Pace, send: Send
+        self,
+        engine: Engine,
+        language: Language,
+        memory: MemoryPlan,
+        scheduler: Scheduler,
+        pace: Pace,
+        prefixes: PrefixCache,
+        send: Send,
     ) -> None:
         self._engine, self._language, self._memory = engine, language, memory
+        self.prefixes = prefixes
         self._scheduler, self._pace, self._send = scheduler, pace, send
         self.orders: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self.open = OpenAttempts()
@@ -82,7 +91,7 @@ class Loop:
     def _round(self) -> bool:
         while not self.orders.empty():
             self._take_order(self.orders.get())
-        self._scheduler.admit()
+        self._admit()
         self._read_prompts()
         self._relieve_memory()
         self._write_answers()
@@ -97,6 +106,7 @@ class Loop:
         if kind == "submit":
             row: Row = subject
             if row.writer.stopped or len(row.ids) >= row.tokens_max:  # everything was said before this attempt
+                self._unpromise(row)
                 self._finish(row, "stop" if row.writer.stopped else "length")
             else:
                 self._scheduler.add(row)
@@ -106,8 +116,11 @@ class Loop:
         found = self._scheduler.remove(subject)
         if found is not None:
             row, where = found
+            self._unpromise(row)
             if where == "prefill":
                 self._engine.forget(row)
+            elif where == "decoding":
+                self._keep(row, [])
             self._drop_empty()
             self._finish(row, "cancelled")
 
@@ -129,7 +142,7 @@ class Loop:
             self._scheduler.take_turn()
             if not (whole and decoding) or not self.orders.empty():
                 return
-            self._scheduler.admit()
+            self._admit()
 
     def _read_chunks(self, prefills: list[Prefill], count_max: int, decoding: bool) -> None:
         chunks = [Chunk(p.row, p.done, p.done + min(count_max, p.left)) for p in prefills if p.left > 0]
@@ -148,6 +161,30 @@ class Loop:
             self._tell({"kind": "progress", "phase": "prefill", "attempt": row.attempt, "done": done, "total": total})
             if prefill.left <= 0:
                 self._scheduler.prefilled(prefill)
+
+    # --- kept prefixes
+
+    def _admit(self) -> None:
+        for prefill in self._scheduler.admit():
+            row, hit = prefill.row, prefill.row.prefix
+            if hit is not None and self._unpromise(row):
+                self._engine.begin(row, hit.entry, hit.tokens)
+                row.cached = prefill.done = hit.tokens
+        if self.prefixes.size:
+            room = self._memory.capacity_bytes - self._scheduler.used_bytes()
+            for entry in self.prefixes.make_room(room):
+                self._engine.evict(entry)
+
+    def _unpromise(self, row: Row) -> bool:
+        """A row needs its promised entry no longer; False when there is none any more."""
+        hit, row.prefix = row.prefix, None
+        return hit is not None and self.prefixes.settle(hit)
+
+    def _keep(self, row: Row, ended_by: list[int]) -> None:
+        """What a row that leaves its micro-batch has in its caches is kept for the next turn."""
+        if row.scope is not None and self.prefixes.bytes_max > 0:
+            held = [*row.prompt, *row.ids, *ended_by][: self._engine.held(row)]
+            row.kept_as, row.kept_tokens = self.prefixes.add(row.scope, held), len(held)
 
     # --- memory
 
@@ -206,11 +243,16 @@ class Loop:
         return any(batch.rows for batch in self._scheduler.batches)
 
     def _deliver(self, batch: Batch, draws: list[Draw]) -> None:
-        shown, finished = [], []
+        shown: list[dict[str, Any]] = []
+        finished: list[tuple[Row, str, list[int]]] = []  # with the token that ended it, if one did
         for draw in draws:
             row, token = draw.row, draw.token
+            if row.constraint is not None and row.constraint.problem is not None:
+                self._scheduler.leave(batch, row)
+                self._refuse(row, "bad-grammar", f"the grammar cannot be followed further: {row.constraint.problem}")
+                continue
             if token in row.ends:
-                finished.append((row, "stop"))
+                finished.append((row, "stop", [token]))
                 continue
             try:
                 parts = row.writer.push(token)
@@ -229,14 +271,15 @@ class Loop:
             row.ids.append(token)
             shown.append(entry)
             if row.writer.stopped:
-                finished.append((row, "stop"))
+                finished.append((row, "stop", []))
             elif len(row.ids) >= row.tokens_max:
-                finished.append((row, "length"))
+                finished.append((row, "length", []))
         self._decoded += len(shown)
         if shown:
             self._tell({"kind": "step", "step": self._steps, "rows": shown})
-        for row, reason in finished:
+        for row, reason, end in finished:
             self._scheduler.leave(batch, row)
+            self._keep(row, end)
             self._finish(row, reason)
 
     def _log_probability(self, draw: Draw) -> dict[str, Any]:
@@ -264,7 +307,7 @@ class Loop:
                 "reason": reason,
                 "parts": parts,
                 "promptTokens": len(row.prompt),
-                "cachedTokens": 0,
+                "cachedTokens": min(row.cached, len(row.prompt)),
                 "completionTokens": len(row.ids),
                 "reasoningTokens": row.writer.reasoning_tokens,
             }
@@ -272,9 +315,11 @@ class Loop:
 
     def _fail(self, row: Row, error: Exception) -> None:
         print(f"text of one attempt failed: {type(error).__name__}", file=sys.stderr, flush=True)
+        self._refuse(row, "internal", f"the answer's text cannot be read ({type(error).__name__})")
+
+    def _refuse(self, row: Row, code: str, message: str) -> None:
         self.open.discard(row.attempt)
-        message = f"the answer's text cannot be read ({type(error).__name__})"
-        self._tell({"kind": "failed", "attempt": row.attempt, "code": "internal", "message": message})
+        self._tell({"kind": "failed", "attempt": row.attempt, "code": code, "message": message})
 
     def _tell(self, frame: dict[str, Any]) -> None:
         self._send(frame)
@@ -297,7 +342,7 @@ class Loop:
                 "kvBytes": self._scheduler.used_bytes(),
                 "activeBytes": active,
                 "peakBytes": peak,
-                "prefixCacheBytes": 0,
+                "prefixCacheBytes": self.prefixes.size,
                 "prefillTokensPerSecond": round(self._pace.tokens_per_second, 1),
                 "decodeTokensPerSecond": round(self._decoded / seconds, 1),
             }

@@ -7,6 +7,7 @@ from typing import Any
 
 from transformers.utils import chat_template_utils
 
+from .calls import tell_tools
 from .language import PromptRefused
 
 # What a request may pass to a template although the renderer itself also reads it.
@@ -28,8 +29,11 @@ _clock = _TemplateClock()
 setattr(chat_template_utils, "datetime", _clock)  # noqa: B010
 
 
-def encode_prompt(tokenizer: Any, prompt: dict[str, Any], vocabulary: int) -> list[int]:
-    """Raises PromptRefused. Called by one thread only: the clock above is shared."""
+def encode_prompt(
+    tokenizer: Any, prompt: dict[str, Any], vocabulary: int, in_words: bool = False
+) -> list[int]:
+    """`in_words`: the template knows no tools, so they are told in words. Raises PromptRefused. Called by one thread
+    only: the clock above is shared."""
     if prompt["kind"] == "ids":
         ids = prompt["ids"]
         if max(ids) >= vocabulary:
@@ -41,7 +45,7 @@ def encode_prompt(tokenizer: Any, prompt: dict[str, Any], vocabulary: int) -> li
             added = begin is None or not prompt["text"].startswith(begin)
             ids = tokenizer.encode(prompt["text"], add_special_tokens=added)
         else:
-            ids = _encode_chat(tokenizer, prompt)
+            ids = _encode_chat(tokenizer, prompt, in_words)
     except PromptRefused:
         raise
     except Exception as error:  # templates and tokenizers raise whatever a message makes them raise
@@ -51,7 +55,7 @@ def encode_prompt(tokenizer: Any, prompt: dict[str, Any], vocabulary: int) -> li
     return list(ids)
 
 
-def _encode_chat(tokenizer: Any, prompt: dict[str, Any]) -> list[int]:
+def _encode_chat(tokenizer: Any, prompt: dict[str, Any], in_words: bool) -> list[int]:
     if not tokenizer.has_chat_template:
         raise PromptRefused("this model has no chat template; send it a plain text prompt instead")
     variables = dict(prompt["variables"])
@@ -60,10 +64,13 @@ def _encode_chat(tokenizer: Any, prompt: dict[str, Any]) -> list[int]:
     if taken:
         raise PromptRefused(f'the template variable "{taken[0]}" is reserved')
     _clock.now_ms = prompt["nowMs"]
+    messages, tools = prompt["messages"], prompt["tools"]
+    if in_words:
+        messages, tools = tell_tools(messages, tools, prompt.get("toolChoice", "auto")), []
     continued = bool(variables.get("continue_final_message"))
     return tokenizer.apply_chat_template(
-        [_template_message(message) for message in prompt["messages"]],
-        tools=prompt["tools"] or None,
+        [_template_message(message) for message in messages],
+        tools=tools or None,
         add_generation_prompt=not continued,
         tokenize=True,
         **variables,

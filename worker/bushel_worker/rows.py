@@ -18,7 +18,13 @@ class Row:
     writer: Writer
     ends: frozenset[int] = frozenset()  # tokens that end the answer
     logprobs: int | None = None
+    scope: str | None = None  # whose kept prefixes it may use and add to; None: nobody's
+    prefix: Any = None  # the kept beginning it was promised (a Hit)
+    cached: int = 0  # tokens that were taken from it
+    kept_as: int | None = None  # the number under which its caches are to be kept when it leaves
+    kept_tokens: int = 0  # how many tokens they hold
     gave_up: bool = False  # its cache once, for older rows
+    constraint: Any = field(default=None, repr=False)  # which tokens may follow: has words(ids) and problem
     history: Any = field(default=None, repr=False)  # the sampler's, for penalties
 
     @property

@@ -1,6 +1,6 @@
 """Draws one token for every row of a micro-batch, in one go.
 
-The order is: the model's logits → logit_bias → penalties → temperature → top_k, top_p, min_p → the
+The order is: the model's logits → logit_bias → penalties → grammar → temperature → top_k, top_p, min_p → the
 largest of logit + Gumbel noise. The noise depends on (seed, position) alone, so a resumed attempt
 draws what the unbroken one would have drawn. Repetition penalty is over prompt and answer (as
 Hugging Face has it), presence and frequency penalty over the answer alone (as OpenAI has it).
@@ -18,6 +18,7 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
+from .masks import mask_rows
 from .rows import Draw, Row
 
 CANDIDATES = 512  # looked at first for top_p; all are, when these do not hold enough of the mass
@@ -96,6 +97,8 @@ class SamplingPlan:
             for index, s in enumerate(asked)
             if s.repetition_penalty != 1 or s.presence_penalty != 0 or s.frequency_penalty != 0
         ]
+        self._bound = [index for index, row in enumerate(rows) if row.constraint is not None]
+        self._bound_at = mx.array(self._bound, mx.int32) if self._bound else None
         self._told = [index for index, row in enumerate(rows) if row.logprobs is not None]
         self._top = max((rows[index].logprobs or 0 for index in self._told), default=0)
 
@@ -127,6 +130,8 @@ class SamplingPlan:
             logits = logits.at[places, tokens].add(values)
         if self._penalised:
             logits = self._with_penalties(logits)
+        if self._bound:
+            logits = self._with_grammars(logits)
         tokens = self._choose(logits)
         return (tokens, *self._log_probabilities(original, tokens)) if self._told else (tokens,)
 
@@ -195,6 +200,16 @@ class SamplingPlan:
         was = logits[at, of]
         becomes = mx.where(was > 0, was / factor, was * factor) - loss
         return logits.at[at, of].add(becomes - was)
+
+    def _with_grammars(self, logits: mx.array) -> mx.array:
+        """Rows of a grammar keep the tokens it allows. The masks are made here, on the host, while a device
+        that works by itself still computes these logits."""
+        bound = [(self.rows[index].constraint, self.rows[index].ids) for index in self._bound]
+        allowed = mx.array(mask_rows(bound, logits.shape[-1]))
+        if len(self._bound) == len(self.rows):
+            return mx.where(allowed, logits, -mx.inf)
+        logits[self._bound_at] = mx.where(allowed, logits[self._bound_at], -mx.inf)
+        return logits
 
     def _log_probabilities(self, logits: mx.array, tokens: mx.array) -> tuple[mx.array, ...]:
         rows = (logits if self._told_at is None else logits[self._told_at]).astype(mx.float32)

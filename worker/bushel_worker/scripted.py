@@ -36,7 +36,7 @@ from typing import Any
 
 from . import VERSION
 from .frames import Load
-from .language import PromptRefused
+from .language import ConstraintRefused, PromptRefused
 from .memory import CacheCost, MemoryPlan
 from .rows import Chunk, Draw, Row
 from .service import Service
@@ -104,6 +104,10 @@ class ScriptedLanguage:
         except UnicodeEncodeError:
             raise PromptRefused("it holds text that is not valid Unicode") from None
 
+    def constraint(self, prompt: dict[str, Any], ids: list[int], grammar: dict[str, Any] | None) -> None:
+        if grammar is not None:
+            raise ConstraintRefused("a script says what it says")
+
     def text_plan(self, prompt: dict[str, Any], ids: list[int], stops: list[str]) -> TextPlan:
         plan = TextPlan(ByteDecoder(TABLE), stops)
         if prompt["kind"] == "chat":
@@ -164,6 +168,7 @@ class Script:
 
 class ScriptedEngine:
     reads_first = False
+    reuses_prefixes = True
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -224,6 +229,15 @@ class ScriptedEngine:
     def forget(self, row: Row) -> None:
         pass
 
+    def begin(self, row: Row, entry: int, tokens: int) -> None:
+        pass
+
+    def evict(self, entry: int) -> None:
+        pass
+
+    def held(self, row: Row) -> int:
+        return row.length
+
     def memory(self) -> tuple[int, int]:
         return 0, 0
 
@@ -260,6 +274,7 @@ def scripted_service(load: Load, script: Script, engine: Any) -> Service:
         context_tokens=min(context, limit) if limit else context,
         merging=merging,
         reading_together=merging,
+        trims=True,
         tokens_per_second=script.number("prefillTokensPerSecond", 20000),
         device="scripted",
         versions={"bushel": VERSION},

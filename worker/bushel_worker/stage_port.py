@@ -55,5 +55,16 @@ class StagePort(Protocol):
     def rename(self, row: int, number: int) -> None:
         """A parked row goes on under another number."""
 
+    def keep(self, batch: int, row: int, entry: int, tokens: int) -> None:
+        """The caches of a row that is about to leave, which hold so many tokens, are kept under a number."""
+
+    def begin(self, row: int, entry: int, tokens: int) -> None:
+        """A new row takes over the first tokens of a kept entry, which stays."""
+
+    def evict(self, entry: int) -> None: ...
+
+    def held(self, row: int) -> int:
+        """How many tokens the caches of a row hold."""
+
     def rows_of(self, batch: int) -> list[int]:
         """The rows of a micro-batch in their order; none when it does not exist."""

@@ -3,6 +3,7 @@
 A row alone keeps the plain caches it was prefilled with: they are the fastest, and they work for models
 whose caches cannot be merged. From two rows on the caches are mlx-lm's batch caches."""
 
+import copy
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,6 +52,10 @@ class BatchCaches:
             cache.extend(joined)
         self.caches, self.rows = mine, self.rows + other.rows
 
+    def of(self, row: int) -> Caches:
+        """One row's own caches."""
+        return self.caches if len(self.rows) == 1 else [cache.extract(self.rows.index(row)) for cache in self.caches]
+
     def alone(self) -> Iterator[tuple[int, Caches]]:
         """Each row with caches of its own."""
         if len(self.rows) == 1:
@@ -70,6 +75,7 @@ class StageRows:
         self.filling: dict[int, Caches] = {}
         self.batches: dict[int, BatchCaches] = {}
         self.tokens: dict[int, int] = {}  # in the caches of each row
+        self.kept: dict[int, tuple[Caches, int]] = {}  # caches of rows that are gone, and their tokens
 
     def prefill(self, spans: list[Span], entering: mx.array, slices: int) -> Generator[None, None, mx.array]:
         if len(spans) > 1:
@@ -136,6 +142,26 @@ class StageRows:
     def rename(self, row: int, number: int) -> None:
         self.filling[number] = self.filling.pop(row)
         self.tokens[number] = self.tokens.pop(row)
+
+    def keep(self, batch: int, row: int, entry: int, tokens: int) -> None:
+        caches = self.batches[batch].of(row)
+        assert self.tokens[row] == tokens, "the head knows what a row holds"
+        # What was taken out of a micro-batch would otherwise hold all of it.
+        mx.eval([cache.state for cache in caches])
+        self.kept[entry] = caches, tokens
+
+    def begin(self, row: int, entry: int, tokens: int) -> None:
+        caches, held = self.kept[entry]
+        mine = copy.deepcopy(caches)  # shares its arrays until one of the two writes
+        for cache in mine if held > tokens else ():
+            cache.trim(held - tokens)
+        self.filling[row], self.tokens[row] = mine, tokens
+
+    def evict(self, entry: int) -> None:
+        self.kept.pop(entry, None)
+
+    def held(self, row: int) -> int:
+        return self.tokens.get(row, 0)
 
     def rows_of(self, batch: int) -> list[int]:
         found = self.batches.get(batch)

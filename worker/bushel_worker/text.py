@@ -30,6 +30,14 @@ class Segmenter(Protocol):
         """Text that was held back because it might have become a marker."""
 
 
+class Scanner(Protocol):
+    """Follows a call while it is written."""
+
+    named: bool  # whether the call has been told
+
+    def push(self, text: str) -> list[Part]: ...
+
+
 class ByteDecoder:
     """For vocabularies whose tokens are byte strings: a token's bytes, assembled to UTF-8."""
 
@@ -74,15 +82,17 @@ class StopMatcher:
     def __init__(self, stops: Iterable[str]) -> None:
         self._stops = tuple(stops)
         self._held = ""
+        self.found: str | None = None
 
     def push(self, text: str) -> tuple[str, bool]:
         """What may be shown, and whether a stop string was completed."""
         if not self._stops:
             return text, False
         self._held += text
-        found = [at for at in (self._held.find(stop) for stop in self._stops) if at >= 0]
+        found = [(at, stop) for stop in self._stops if (at := self._held.find(stop)) >= 0]
         if found:
-            shown, self._held = self._held[: min(found)], ""
+            at, self.found = min(found)
+            shown, self._held = self._held[:at], ""
             return shown, True
         keep = max(self._possible(stop) for stop in self._stops)
         cut = len(self._held) - keep
@@ -110,6 +120,8 @@ class TextPlan:
     segmenter: Segmenter | None = None
     tools: list[Any] = field(default_factory=list)
     parse_call: CallParser | None = None
+    # Where a grammar keeps calls in shape, they are told while they are written.
+    new_scanner: Callable[[], Scanner] | None = None
     # What to write around a call that turns out not to be one.
     call_markers: tuple[str, str] = ("", "")
 
@@ -122,6 +134,7 @@ class Writer:
         self._stops = StopMatcher(plan.stops)
         self._state: str | None = plan.segmenter.state if plan.segmenter else "normal"
         self._call = ""
+        self._scanner: Scanner | None = None
         self._calls = 0
         self.stopped = False  # by a stop string, or because the model closed its answer
         self.reasoning_tokens = 0
@@ -156,11 +169,16 @@ class Writer:
             if self._state == "tool":
                 self._close_call(parts, ended=reason == "stop")
             self._add("content", self._stops.flush(), parts)
+        if self._stops.found is not None:
+            parts.append({"type": "stop", "text": self._stops.found})
         return parts, "tool-calls" if reason == "stop" and self._calls else reason
 
     def _take(self, text: str, parts: list[Part]) -> None:
         if self._state == "tool":
             self._call += text
+            if text and self._plan.new_scanner is not None:
+                self._scanner = self._scanner or self._plan.new_scanner()
+                parts.extend(self._scanner.push(text))
         elif self._state == "reasoning":
             self._add("reasoning", text, parts)
         elif self._state == "normal":
@@ -181,6 +199,12 @@ class Writer:
     def _close_call(self, parts: list[Part], ended: bool) -> None:
         """A call that parses becomes parts; anything else is given back as the text that it was."""
         source, self._call = self._call, ""
+        scanner, self._scanner = self._scanner, None
+        if scanner is not None and scanner.named:
+            self._calls += ended
+            if ended:
+                parts.append({"type": "tool-call-end"})
+            return
         calls = self._parsed(source) if ended else None
         if calls:
             parts.extend(calls)

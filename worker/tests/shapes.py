@@ -16,7 +16,17 @@ from bushel_worker.checks import (
 from bushel_worker.frames import amount, count, token
 
 _parts = array(
-    union("type", content=dict(text=text()), reasoning=dict(text=text()), tool_call=dict(name=text(), arguments=text()))
+    union(
+        "type",
+        content=dict(text=text()),
+        reasoning=dict(text=text()),
+        tool_call=dict(name=text(), arguments=text()),
+        tool_call_start=dict(name=text()),
+        tool_call_delta=dict(arguments=text()),
+        tool_call_end={},
+        stop=dict(text=text()),
+        embedding=dict(data=text()),
+    )
 )
 _logprob = shape(
     text=text(),
@@ -40,7 +50,13 @@ FROM_WORKER = union(
         batching=one_of("merged", "separate"),
         loadMs=amount,
         canaryMs=amount,
-        abilities=shape(chat=boolean, tools=boolean, reasoning=boolean),
+        abilities=shape(
+            chat=boolean,
+            tools=boolean,
+            reasoning=boolean,
+            grammar=optional(boolean),
+            embeddings=optional(boolean),
+        ),
     ),
     progress=dict(
         phase=one_of("start", "load", "connect", "self-test", "canary", "prefill"),

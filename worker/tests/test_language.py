@@ -222,7 +222,8 @@ class Markers(LanguageCase):
         call = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
         tools = [{"type": "function", "function": {"name": "f"}}]
         parts, reason = self.write(language, self.chat("x", tools=tools), self.ids(language, call))
-        self.assertEqual((parts, reason), ([{"type": "tool-call", "name": "f", "arguments": '{"a": 1}'}], "tool-calls"))
+        self.assertEqual((parts[0], parts[-1]), ({"type": "tool-call-start", "name": "f"}, {"type": "tool-call-end"}))
+        self.assertEqual(("".join(part["arguments"] for part in parts[1:-1]), reason), ('{"a": 1}', "tool-calls"))
         parts, reason = self.write(language, self.chat("x"), self.ids(language, call))
         self.assertEqual((told(parts), reason), (call, "stop"))
 

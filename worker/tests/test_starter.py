@@ -37,7 +37,8 @@ class Starter(unittest.TestCase):
         ready = self.rank.ready
         self.assertEqual((ready["contextTokens"], ready["vocabulary"], ready["batching"]), (8192, 49152, "merged"))
         self.assertEqual((ready["weightsBytes"], ready["kvBytesPerToken"]), (538060032, 46080))
-        self.assertEqual(ready["abilities"], {"chat": True, "tools": False, "reasoning": False})
+        wanted = {"chat": True, "tools": False, "reasoning": False, "grammar": True, "embeddings": False}
+        self.assertEqual(ready["abilities"], wanted)
         tested = [f["at"] for f in self.rank.seen if f["kind"] == "progress" and f["phase"] == "self-test"]
         self.assertLess(tested[1] - tested[0], 10)  # well below a second on an idle machine
 

@@ -108,7 +108,7 @@ class Refusals(unittest.TestCase):
             bad = {
                 "prompt-too-long": submit_frame("1", "x" * 400),
                 "request-too-large": submit_frame("2", "x" * 50, tokensMax=250),
-                "unsupported": submit_frame("3", grammar={"kind": "json-object"}),
+                "bad-grammar": submit_frame("3", grammar={"kind": "json-object"}),
                 "bad-request": submit_frame("4", sampling={"logitBias": [[300, 1]]}),
                 "bad-prompt": submit_frame("5", "lone \ud800 surrogate"),
             }

@@ -31,7 +31,7 @@ export interface TlsNetworkOptions {
   /** Frames on connections for other purposes than control: joins and bulk. */
   readonly onFrameOther: (connection: PeerConnection, frame: unknown) => void
   /** What proves to a removed machine that it was removed: the cluster's own word, not ours. */
-  readonly evidenceFor: (machine: MachineId) => ClusterMessage
+  readonly evidenceFor: (machine: MachineId) => Extract<ClusterMessage, { kind: 'registers' }>
   readonly onStrangerMet: (machine: MachineId, hello: Hello, host: string) => void
   readonly note: (
     level: 'info' | 'warn',
@@ -236,9 +236,8 @@ export class TlsNetwork implements PeerNetwork {
       standing === 'removed'
         ? 'this machine was removed from the cluster; it needs a new invitation'
         : 'this machine is not part of the cluster; invite it with "bushel invite"'
-    if (standing === 'removed') {
-      connection.send({ kind: 'cluster', message: this.#options.evidenceFor(connection.peer) })
-    }
+    const evidence = this.#options.evidenceFor(connection.peer)
+    if (evidence.entries.length > 0) connection.send({ kind: 'cluster', message: evidence })
     this.#tellOnce(connection.peer, `refused ${connection.hello?.name ?? ''}: ${reason}`)
     connection.refuse(standing, reason)
   }

@@ -18,6 +18,7 @@ import {
   registerKeys,
   roster,
 } from '../../core/cluster/desired.ts'
+import type { Registers } from '../../core/cluster/registers.ts'
 import type { SelfState } from '../../core/cluster/state.ts'
 import type { MachineId } from '../../core/ids.ts'
 import type { JsonValue } from '../../core/json.ts'
@@ -26,6 +27,7 @@ import type { Sighting } from '../../ports/discovery.ts'
 import type { Machine, Notes } from '../../runtime/machine.ts'
 import { UserError } from '../command.ts'
 import type { Settings } from '../settings.ts'
+import { farewellFor, saveFarewell } from './farewell.ts'
 
 export interface PeersParts {
   readonly settings: Settings
@@ -72,7 +74,7 @@ export class Peers {
       evidenceFor: (id) => {
         const all = [...parts.machine().state.registers]
         const entries = all.filter(([key]) => key.startsWith(`roster/${id}/`))
-        return { kind: 'registers', entries }
+        return { kind: 'registers', entries: [...entries, ...farewellFor(this.#home, id)] }
       },
       onStrangerMet: (id, hello, host) =>
         this.#see({
@@ -193,6 +195,15 @@ export class Peers {
     this.#parts.notes.note('info', 'the desired state so far was archived', { file })
   }
 
+  /** Who did not hear that this machine left is told when it next calls. */
+  rememberFarewell(registers: Registers): void {
+    saveFarewell(this.#home, { self: this.#parts.machine().state.self.id, registers })
+  }
+
+  get #home(): string {
+    return this.#parts.settings.home
+  }
+
   #standingOf(id: MachineId): Standing {
     const { registers } = this.#parts.machine().state
     if (roster(registers).has(id)) return 'trusted'
@@ -288,6 +299,7 @@ export function watchBelonging(machine: Machine, peers: Peers): void {
     seen = state.registers
     if (isMachineRemoved(state.registers, state.self.id)) {
       peers.archiveState('removed')
+      peers.rememberFarewell(state.registers)
       machine.post({ kind: 'registers-replace', registers: new Map() })
     }
     peers.network.reviewTrust()

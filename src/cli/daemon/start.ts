@@ -13,8 +13,10 @@ import type { MachineId } from '../../core/ids.ts'
 import { createGateway } from '../../gateway/app.ts'
 import type { GatewayApp } from '../../gateway/context.ts'
 import { hashKey } from '../../gateway/guard.ts'
+import { ollamaListener } from '../../gateway/ollama/routes.ts'
 import { ModelStore } from '../../models/store.ts'
 import type { AttemptHost } from '../../runtime/attempts.ts'
+import { watchIdle } from '../../runtime/idle-unload.ts'
 import { Machine, type Notes } from '../../runtime/machine.ts'
 import { RankSupervisor } from '../../runtime/ranks.ts'
 import { Serving } from '../../runtime/serving.ts'
@@ -29,10 +31,13 @@ import type { Settings } from '../settings.ts'
 import { readVersion } from '../version.ts'
 import { wantFirstModel } from './first-model.ts'
 import { listen } from './listen.ts'
+import { rankEndpoints } from './rank-endpoints.ts'
 import { membershipActions } from './membership-actions.ts'
+import { ModelFetches } from './model-fetcher.ts'
+import { modelActions } from './model-actions.ts'
 import { Peers, watchBelonging } from './peers.ts'
 import { describeSelf } from './self.ts'
-import { createStopper } from './stopper.ts'
+import { type Stopper, createStopper } from './stopper.ts'
 
 export interface Daemon {
   readonly url: string
@@ -82,7 +87,7 @@ async function assemble(assembly: Assembly): Promise<Daemon> {
   const ended = new Promise<void>((resolve) => (finish = resolve))
   const stopper = createStopper({ ...parts, settings, finish })
   const app = buildGateway(assembly, parts, () => void stopper.stop('asked to stop'))
-  stopper.server = await listen(settings, getRequestListener(app.fetch))
+  await openListeners(settings, app, stopper)
   await peers.start()
   machine.start()
   await wantFirstModel({ settings, serving, store: parts.store, machine })
@@ -90,6 +95,25 @@ async function assemble(assembly: Assembly): Promise<Daemon> {
   log.logger.info({ machine: id, name, port: settings.port, version }, 'up')
   const url = `http://${urlHost(settings.listen)}:${settings.port}`
   return { url, machine, serving, ended, stop: stopper.stop }
+}
+
+async function openListeners(settings: Settings, app: GatewayApp, stopper: Stopper): Promise<void> {
+  const { listen: host, port, ollamaPort } = settings
+  const advice = 'choose one with --port or BUSHEL_PORT'
+  const own = await listen({ listen: host, port, advice }, getRequestListener(app.fetch))
+  stopper.servers.push(own)
+  if (ollamaPort === null) return
+  const where = {
+    listen: host,
+    port: ollamaPort,
+    advice: 'stop it (it may be Ollama itself), or choose another one with --ollama PORT',
+  }
+  try {
+    stopper.servers.push(await listen(where, getRequestListener(ollamaListener(app).fetch)))
+  } catch (error) {
+    own.close()
+    throw error
+  }
 }
 
 interface Parts {
@@ -134,20 +158,33 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
       warn: (text, about) => log.logger.warn(about, text),
     }),
     filesOf: (digest) => store.byDigest(digest),
+    endpoints: {
+      reserve: (plan, wanted, done) => endpoints.reserve(plan, wanted, done),
+      dialable: (endpoint, id) => endpoints.dialable(endpoint, id),
+    },
     post: (input) => machine.post(input),
     notes,
   })
   const peers = new Peers({ settings, identity, self, notes, machine: () => machine })
   const { network } = peers
+  const endpoints = rankEndpoints({ self: self.id, settings, peers, machine: () => machine })
+  const fetches = new ModelFetches({ machine: () => machine, peers, store, notes })
   const clock = systemClock
   const machine: Machine = new Machine(
     initialState(self, { ...loaded.content, nowMs: clock.nowMs() }),
-    { clock, entropy: cryptoEntropy, network, journal, ranks, notes },
+    { clock, entropy: cryptoEntropy, network, journal, ranks, models: fetches, notes },
   )
-  const traffic = wireTraffic({ machine, network, local: ranks.attempts, clock })
+  const traffic = wireTraffic({ machine, network, local: ranks.attempts, clock, ranks })
   watchBelonging(machine, peers)
   const hostOn = (id: MachineId): AttemptHost => traffic.hostOn(id)
-  const serving = new Serving({ machine, clock, entropy: cryptoEntropy, hostOn })
+  const serving = new Serving({
+    machine,
+    clock,
+    entropy: cryptoEntropy,
+    hostOn,
+    keepAliveMs: settings.keepAliveMs,
+  })
+  watchIdle({ machine, attempts: ranks.attempts, clock, notes })
   return { machine, serving, store, ranks, peers, log }
 }
 
@@ -178,6 +215,7 @@ function buildGateway(
       nowMs: () => systemClock.nowMs(),
       stop,
     }),
+    models: modelActions({ store, machine, serving, env: context.env }),
     logError: (error, path) => log.logger.error({ err: error, path }, 'a request failed'),
   })
 }

@@ -9,11 +9,12 @@ import type { DaemonLog } from '../log.ts'
 import type { Settings } from '../settings.ts'
 import type { Peers } from './peers.ts'
 
-/** How long answers in flight may go on when the daemon is asked to stop. */
-const finishMsMax = 10_000
+/** How long answers in flight may go on when the daemon is asked to stop; asked twice, it does not wait. */
+const finishMsMax = limits.drainMsMax
 
 export interface Stopper {
-  server: Server | null
+  /** Whatever takes requests. */
+  readonly servers: Server[]
   readonly stop: (reason: string) => Promise<void>
 }
 
@@ -28,17 +29,24 @@ export function createStopper(parts: {
 }): Stopper {
   const { settings, machine, serving, ranks, peers, log, finish } = parts
   let stopping: Promise<void> | null = null
+  let isHurried = false
   const stopper: Stopper = {
-    server: null,
+    servers: [],
     stop: (reason: string): Promise<void> => {
+      isHurried = stopping !== null
       stopping ??= run(reason)
       return stopping
     },
   }
   async function run(reason: string): Promise<void> {
     log.logger.info({ reason }, 'stopping')
-    stopper.server?.close()
-    await until(() => serving.generations.liveCount === 0, finishMsMax)
+    for (const server of stopper.servers) server.close()
+    // Nothing new comes here, and other machines take over what they can meanwhile.
+    machine.post({
+      kind: 'self-change',
+      change: { accepts: { ok: false, reason: 'it is being stopped' } },
+    })
+    await until(() => isHurried || serving.generations.liveCount === 0, finishMsMax)
     serving.generations.failAll({
       code: 'stopping',
       message: 'Bushel is being stopped on this machine; ask again when it is back',
@@ -49,7 +57,7 @@ export function createStopper(parts: {
     ranks.signalAll('KILL')
     await until(() => ranks.livePids().length === 0, limits.rankTermMsMax)
     await peers.stop()
-    stopper.server?.closeAllConnections()
+    for (const server of stopper.servers) server.closeAllConnections()
     releaseDaemonFile(settings.home)
     log.close()
     finish()

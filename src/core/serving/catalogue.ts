@@ -11,7 +11,8 @@ export interface ServedModel {
 
 export type Lookup =
   | { readonly kind: 'found'; readonly served: ServedModel }
-  | { readonly kind: 'unknown'; readonly known: readonly string[] }
+  /** `target` is what an alias of this name points to, when that is what is missing. */
+  | { readonly kind: 'unknown'; readonly known: readonly string[]; readonly target: string | null }
 
 /** Stable for a model name, so that loading it again replaces the wish instead of adding one. */
 export function deploymentIdFor(modelName: string): DeploymentId {
@@ -38,15 +39,49 @@ export function servedModels(state: MachineState): readonly ServedModel[] {
   return [...served.values()]
 }
 
-/** An exact name, an alias, or the unique part behind a slash. Names are only compared, never opened. */
+/**
+ * An alias, an exact name, the unique part behind a slash, or an alias that ends in "*", in this order: a
+ * wildcard never hides a model. Names are only compared, never opened.
+ */
 export function lookUpModel(state: MachineState, name: string): Lookup {
   const all = servedModels(state)
-  const target = aliases(state.registers).get(name) ?? name
-  const wanted = target.toLowerCase()
+  const known = aliases(state.registers)
+  const asked = withoutDefaultTag(name)
+  const alias = known.get(name) ?? known.get(asked) ?? null
+  const found = findNamed(all, alias ?? asked)
+  if (found !== null) return { kind: 'found', served: found }
+  const wide = alias === null ? wildcardTarget(known, asked) : null
+  const meant = wide === null ? null : findNamed(all, wide)
+  if (meant !== null) return { kind: 'found', served: meant }
+  return { kind: 'unknown', known: all.map(({ model }) => model.name), target: alias ?? wide }
+}
+
+/** Ollama's clients write a name without tag as "name:latest". */
+function withoutDefaultTag(name: string): string {
+  return name.endsWith(':latest') ? name.slice(0, -':latest'.length) : name
+}
+
+function findNamed(all: readonly ServedModel[], name: string): ServedModel | null {
+  const wanted = name.toLowerCase()
   const exact = all.find(({ model }) => model.name.toLowerCase() === wanted)
-  if (exact !== undefined) return { kind: 'found', served: exact }
+  if (exact !== undefined) return exact
   const ending = all.filter(({ model }) => model.name.toLowerCase().endsWith(`/${wanted}`))
-  const only = ending.length === 1 ? ending[0] : undefined
-  if (only !== undefined) return { kind: 'found', served: only }
-  return { kind: 'unknown', known: all.map(({ model }) => model.name) }
+  return ending.length === 1 ? (ending[0] ?? null) : null
+}
+
+/** What the most specific alias with a star at its end says of this name. */
+function wildcardTarget(known: ReadonlyMap<string, string>, name: string): string | null {
+  let best: { readonly prefix: string; readonly target: string } | null = null
+  for (const [alias, target] of known) {
+    if (!alias.endsWith('*')) continue
+    const prefix = alias.slice(0, -1)
+    if (!name.startsWith(prefix)) continue
+    if (best === null || prefix.length > best.prefix.length) best = { prefix, target }
+  }
+  return best?.target ?? null
+}
+
+/** What may be an alias: as clients send names, with a star at most at the end. */
+export function isAliasName(name: string): boolean {
+  return /^[A-Za-z0-9._:/@+-]{0,200}\*?$/.test(name) && name !== ''
 }

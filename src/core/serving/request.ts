@@ -16,11 +16,17 @@ export interface ChatMessage {
   readonly toolCallId?: string
 }
 
+/** Whether the model may, must not or must call a tool, or which one it must call. */
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string }
+
 export type Prompt =
   | {
       readonly kind: 'chat'
       readonly messages: readonly ChatMessage[]
+      /** As chat templates know them: { type: 'function', function: { name, description, parameters } }. */
       readonly tools: readonly JsonValue[]
+      readonly toolChoice: ToolChoice
+      readonly parallelToolCalls: boolean
       readonly variables: Readonly<Record<string, JsonValue>>
       readonly nowMs: number
     }
@@ -45,8 +51,13 @@ export type Grammar =
   | { readonly kind: 'regex'; readonly pattern: string }
   | { readonly kind: 'lark'; readonly text: string }
 
+/** An answer, the number of tokens in the prompt alone, or the prompt's embedding. */
+export type Purpose = 'answer' | 'count' | 'embed'
+
 /** What a worker needs to answer; the same for every attempt. */
 export interface Question {
+  /** Absent: an answer. */
+  readonly purpose?: Purpose
   readonly prompt: Prompt
   readonly sampling: Sampling
   readonly tokensMax: number | null
@@ -66,7 +77,16 @@ export interface GenerationRequest {
 export type Part =
   | { readonly type: 'content'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string }
+  /** A whole call at once; arguments are JSON text. */
   | { readonly type: 'tool-call'; readonly name: string; readonly arguments: string }
+  /** A call as it is written: one start, pieces of its arguments' text, one end. Calls never interleave. */
+  | { readonly type: 'tool-call-start'; readonly name: string }
+  | { readonly type: 'tool-call-delta'; readonly arguments: string }
+  | { readonly type: 'tool-call-end' }
+  /** The stop string that ended the answer; it is not part of the text. */
+  | { readonly type: 'stop'; readonly text: string }
+  /** Little-endian 32-bit floats in base64. */
+  | { readonly type: 'embedding'; readonly data: string }
 
 export interface TokenLogprob {
   readonly text: string
