@@ -135,7 +135,7 @@ class TwoAndOne(Shared, unittest.TestCase):
     """A world for the first 20 layers, one rank for the others. The embedding is on both stages: it is tied."""
 
     shares = [0.3684, 0.3684, 0.4737]
-    buffers = [0, RING_BYTES, 0]  # the leader has its own before it connects to the next stage
+    buffers = [RING_BYTES, RING_BYTES, 0]
 
     @staticmethod
     def frames(path: str) -> list[dict[str, Any]]:
@@ -153,7 +153,7 @@ class Experts(unittest.TestCase):
         )  # fmt: skip
         with tempfile.TemporaryDirectory() as parent:
             path = str(Path(parent, "model"))
-            write_random_model(Path(path), scale=0.3, **shape)
+            write_random_model(Path(path), scale=4, **shape)
             asked = [submit_frame(str(i), STORIES[i], tokensMax=12, ignoreEos=True, logprobs=2) for i in range(3)]
             with Rank(load_frame(path, "mlx")) as rank:
                 for frame in asked:

@@ -91,7 +91,7 @@ OTHERWISE: dict[str, dict[str, Any]] = {
         block_dim=32, block_ff_dim=64, block_multiple_of=8, block_ffn_dim_multiplier=1.0, model_type="lfm2",
         block_auto_adjust_ff_dim=False, full_attn_idxs=[2, 5], layer_types=["conv", "conv", "full_attention"] * 2,
     ),
-    "llama4": dict(attention_chunk_size=8, interleave_moe_layer_step=1, rope_scaling=None),
+    "llama4": dict(attention_chunk_size=8, interleave_moe_layer_step=1, rope_scaling=None, num_experts_per_tok=1),
     "olmo_hybrid": dict(
         linear_allow_neg_eigval=True, layer_types=["linear_attention", "linear_attention", "full_attention"] * 2,
     ),

@@ -34,9 +34,7 @@ class WorldMember:
         from .engine import WorldEngine
 
         tokenizer = open_tokenizer(load, config) if load.leads else None
-        self._progress("connect", 0, 1)
         company = assembled(load, self._out)
-        self._progress("connect", 1, 1)
         loaded = load_stage(load, config, self._progress, company)
         if load.leads:
             self._lead(service_of(load, loaded, WorldEngine(loaded.port, loaded.on_cpu), tokenizer))
@@ -49,9 +47,7 @@ class WorldMember:
         from ..pipeline.link import PeerLost
         from ..scripted import build_scripted
 
-        self._progress("connect", 0, 1)
         company = assembled(self._load, self._out)
-        self._progress("connect", 1, 1)
         service = build_scripted(self._load, self._progress)
         company.together()
         if self._load.leads:
@@ -151,4 +147,8 @@ def assembled(load: Load, out: FrameWriter) -> Any:
         known = versions()
         facts.update({"dtype": dtype_name(load.dtype), "mlx": known["mlx"], "mlx-lm": known["mlx-lm"]})
     group = f'Cannot serve "{load.model_name}" in group {load.group}'
-    return assemble(load, facts, lambda lost: die(out, "peer-lost", f"{group}: {lost}"))
+    progress = {"kind": "progress", "phase": "connect", "attempt": None, "total": 1}
+    out.send({**progress, "done": 0})
+    company = assemble(load, facts, lambda lost: die(out, "peer-lost", f"{group}: {lost}"))
+    out.send({**progress, "done": 1})
+    return company
