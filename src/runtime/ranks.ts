@@ -215,7 +215,10 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
         return
       case 'peer-lost':
         // Until an agent can say where its neighbours are now, a rank without them is of no use.
-        this.#report(kept, { kind: 'failed', cause: `rank ${frame.rank} was lost: ${frame.reason}` })
+        this.#report(kept, {
+          kind: 'failed',
+          cause: `rank ${frame.rank} was lost: ${frame.reason}`,
+        })
         return
       case 'relinked':
         return

@@ -136,6 +136,9 @@ class ScriptedWork:
         top = [(token, -0.25), (32, -2.5), (101, -3.5)][: row.logprobs]
         return Draw(row, token, -0.25, top)  # type: ignore[arg-type]
 
+    def rest(self) -> None:
+        pass
+
     def memory(self) -> tuple[int, int]:
         return 0, 0
 

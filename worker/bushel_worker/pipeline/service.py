@@ -69,6 +69,7 @@ class StageService:
             try:
                 return ring.inbox.get(timeout=IDLE_SECONDS)
             except queue.Empty:
+                self._work.rest()
                 self._stats()
                 self._send({"kind": "pulse", "step": self._activity.step, "busy": False})
                 self._told_at = 0.0

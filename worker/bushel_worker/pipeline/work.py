@@ -19,6 +19,7 @@ class TailRow:
     prompt: list[int]  # distinct ids, where a penalty needs them
     ids: list[int]  # generated so far; their count alone matters without penalties
     logprobs: int | None
+    constraint: None = None  # what may follow is known to the head alone, which refuses grammars
     history: Any = field(default=None, repr=False)
 
 
@@ -38,6 +39,9 @@ class Work(Protocol):
     def unpacked(self, tensor: Tensor) -> Any: ...
 
     def draw(self, batch: int, rows: list[TailRow], leaving: Any) -> list[Draw]: ...
+
+    def rest(self) -> None:
+        """Nothing is to do for a while: gives back what is held only for reuse."""
 
     def memory(self) -> tuple[int, int]: ...
 

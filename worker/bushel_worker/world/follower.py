@@ -13,7 +13,6 @@ from ..stage_rows import StageRows
 from .errors import OutOfStep
 from .lockstep import Lockstep
 
-
 TO_CACHES = ("merge", "drop", "forget", "park", "trim", "rename", "keep", "begin", "evict")
 
 

@@ -5,6 +5,8 @@ import os
 import queue
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from ..intake import Intake, refuse_line
 from ..reporting import die, guarded, ready_frame
 
 PULSE_SECONDS = 0.2
+NAMED_SECONDS = 1.0
 
 
 class WorldMember:
@@ -25,6 +28,10 @@ class WorldMember:
 
     def run(self) -> None:
         """Raises CannotConnect, CannotJoin, GroupMismatch, ModelRefused, OutOfStep or PeerLost."""
+        with blamed(self._load):
+            self._run()
+
+    def _run(self) -> None:
         load = self._load
         if load.engine == "scripted":
             self._play()
@@ -133,6 +140,18 @@ class WorldMember:
 
     def _progress(self, phase: str, done: float, total: float) -> None:
         self._out.send({"kind": "progress", "phase": phase, "attempt": None, "done": done, "total": total})
+
+
+@contextmanager
+def blamed(load: Load) -> Iterator[None]:
+    """MLX may notice a lost rank first, but cannot say which: those who watch the sockets can, in a moment, and
+    end this process."""
+    try:
+        yield
+    except RuntimeError as error:
+        if load.world.size > 1 and f"[{load.world.backend}]" in str(error):
+            time.sleep(NAMED_SECONDS)
+        raise
 
 
 def assembled(load: Load, out: FrameWriter) -> Any:
