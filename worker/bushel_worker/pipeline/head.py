@@ -28,6 +28,7 @@ REFILL_CHUNK_TOKENS = 256
 
 class PipelineEngine:
     reads_first = True
+    constrains = False  # the last stage draws, and knows no grammar
 
     def __init__(self, work: Work, ring: Ring, stages: int, activity: Activity, kept_bytes_max: int) -> None:
         self._work, self._stages, self._activity = work, stages, activity
