@@ -125,11 +125,18 @@ const suites: readonly Suite[] = [
     run: command('npm', 'run', '--silent', 'format:check'),
   },
   { name: 'unused', needs: [], minutesMax: 5, run: command(bin('knip')) },
+  { name: 'gates', needs: [], minutesMax: 5, run: nodeTests(filesIn('test/gates')) },
   {
     name: 'unit',
     needs: [],
     minutesMax: 10,
     run: nodeTests(['src/**/*.test.ts', 'web/src/**/*.test.ts', ...filesIn('test/contracts')]),
+  },
+  {
+    name: 'simulator',
+    needs: [],
+    minutesMax: 15,
+    run: nodeTests(filesIn('test/simulator')),
   },
   { name: 'worker', needs: [], minutesMax: 10, run: pythonTests() },
   ...e2e.map((file): Suite => ({

@@ -1,5 +1,5 @@
 // The journal as one file that is replaced whole, with the snapshot before it kept beside it.
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Journal, JournalSnapshot } from '../ports/journal.ts'
 import { type JournalContent, parseJournal, renderJournal } from '../wire/journal-file.ts'
@@ -36,11 +36,14 @@ export class DiskJournal implements Journal {
       )
     }
     const aside = `${this.#file}.broken-${Date.now()}`
-    renameSync(this.#file, aside)
+    copyFileSync(this.#file, aside)
     const older = existsSync(this.#previous)
       ? parseJournal(readFileSync(this.#previous, 'utf8'))
       : null
     const fallback = older?.kind === 'read' ? older.content : null
+    // From now on this is the journal: a machine that dies before its next write must not forget its cluster.
+    if (fallback === null) rmSync(this.#file)
+    else this.#restorePrevious()
     const what =
       fallback === null ? 'starting without desired state' : 'the snapshot before it is used'
     const first = parsed.reason.split('\n')[0] ?? ''
@@ -55,6 +58,12 @@ export class DiskJournal implements Journal {
       () => settled(null),
       (error: unknown) => settled(error instanceof Error ? error : new Error(String(error))),
     )
+  }
+
+  #restorePrevious(): void {
+    const temporary = `${this.#file}.restored.tmp`
+    copyFileSync(this.#previous, temporary)
+    renameSync(temporary, this.#file)
   }
 
   async #write(snapshot: JournalSnapshot): Promise<void> {

@@ -6,7 +6,7 @@ import type { Readable, Writable } from 'node:stream'
 import { limits } from '../core/limits.ts'
 import type { RankEvents, RankLauncher, RankProcess } from '../ports/rank-launcher.ts'
 import { type FrameToWorker, type LoadFrame, frameFromWorker } from '../wire/worker-frames.ts'
-import { LineSplitter } from './line-splitter.ts'
+import { LineSplitter, LineTooLongError } from './line-splitter.ts'
 
 export interface RankProcessOptions {
   readonly python: string
@@ -63,6 +63,9 @@ function baseEnv(): Record<string, string> {
   return kept
 }
 
+/** Somebody, or the system, ended it: no fault of what it was doing. */
+const sentFromOutside: ReadonlySet<string> = new Set(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'])
+
 function watch(
   child: ChildProcess,
   about: { load: LoadFrame; events: RankEvents; logFile: string; warn: RankProcessOptions['warn'] },
@@ -71,24 +74,33 @@ function watch(
   const toRank = child.stdio[3] as Writable
   const fromRank = child.stdio[4] as Readable
   let ended = false
-  const end = (cause: string): void => {
+  const end = (cause: string, crashed: boolean): void => {
     if (ended) return
     ended = true
-    events.exit(cause)
+    events.exit(cause, crashed)
   }
   // Writing to a rank that has just died is not news; its exit is.
   toRank.on('error', () => undefined)
   fromRank.on('error', () => undefined)
   const lines = new LineSplitter(limits.workerLineBytesMax)
+  const giveUp = (reason: string): void => {
+    // It has lost its senses; nothing it says afterwards can be told apart.
+    child.kill('SIGKILL')
+    end(`the rank was ended: it sent ${reason}`, true)
+  }
   fromRank.on('data', (chunk: Buffer) => {
-    for (const line of lines.push(chunk)) {
+    if (ended) return
+    for (const line of wholeLines(lines, chunk, giveUp)) {
       const frame = readFrame(line)
       if (frame === null) warn('a rank sent a line that is no frame', { group: load.group })
       else if (!ended) events.frame(frame)
     }
   })
-  child.on('error', (error) => end(`the rank could not be started: ${error.message}`))
-  child.on('close', (code, signal) => end(causeOf({ code, signal, logFile })))
+  child.on('error', (error) => end(`the rank could not be started: ${error.message}`, false))
+  child.on('close', (code, signal) => {
+    const isCrash = signal === null ? code !== 0 : !sentFromOutside.has(signal)
+    end(causeOf({ code, signal, logFile }), isCrash)
+  })
   const send = (frame: FrameToWorker): void => {
     if (!ended) toRank.write(`${JSON.stringify(frame)}\n`)
   }
@@ -97,6 +109,20 @@ function watch(
     pid: child.pid ?? 0,
     send,
     signal: (signal) => void child.kill(`SIG${signal}`),
+  }
+}
+
+function wholeLines(
+  lines: LineSplitter,
+  chunk: Buffer,
+  giveUp: (reason: string) => void,
+): readonly string[] {
+  try {
+    return lines.push(chunk)
+  } catch (error) {
+    if (!(error instanceof LineTooLongError)) throw error
+    giveUp(error.message)
+    return []
   }
 }
 

@@ -5,6 +5,7 @@ import type { MembershipActions } from '../gateway/cluster/membership-routes.ts'
 import type { ModelStore } from '../models/store.ts'
 import type { Machine } from '../runtime/machine.ts'
 import type { Serving } from '../runtime/serving.ts'
+import { loadDeployment } from './load-action.ts'
 
 export function clusterActions(parts: {
   machine: Machine
@@ -21,25 +22,7 @@ export function clusterActions(parts: {
     membership: parts.membership,
     async load(request: LoadRequest) {
       try {
-        const { ref } = await store.resolve(request.model)
-        machine.post({
-          kind: 'self-change',
-          change: { models: store.list().map((model) => model.ref) },
-        })
-        const { strategy, layers, backend, replicas, standby } = request
-        const contextTokens = Math.min(
-          request.contextTokens ?? ref.contextTokens,
-          ref.contextTokens,
-        )
-        const wanted = await serving.want(ref, {
-          strategy,
-          layers,
-          backend,
-          replicas,
-          standby,
-          contextTokens,
-        })
-        return { deployment: wanted.id }
+        return await loadDeployment(parts, request)
       } catch (error) {
         return { refused: error instanceof Error ? error.message : String(error) }
       }

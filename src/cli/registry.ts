@@ -99,6 +99,16 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Cluster',
     load: () => import('./commands/leave.ts'),
   },
+  explain: {
+    summary: 'say what became of an answer, and why there was a pause',
+    section: 'Models',
+    load: () => import('./commands/explain.ts'),
+  },
+  drain: {
+    summary: 'move everything off a machine before it is worked on',
+    section: 'Cluster',
+    load: () => import('./commands/drain.ts'),
+  },
   plan: {
     summary: 'how a model would run on your machines, or on machines you might buy',
     section: 'Cluster',
@@ -138,6 +148,11 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     summary: 'run every check and test of Bushel itself',
     section: 'Project',
     load: () => import('./commands/test.ts'),
+  },
+  simulate: {
+    summary: 'let simulated clusters live through faults, and check what Bushel promises',
+    section: 'Project',
+    load: () => import('./commands/simulate.ts'),
   },
   setup: {
     summary: 'prepare everything (implied by the first command)',

@@ -1,7 +1,7 @@
 // What the core wants done in the world, as data. The loop performs effects in order; a journal write
 // finishes before the effects behind it begin, so nothing is promised that a crash could forget.
 import type { Endpoint } from './cluster/record.ts'
-import type { GroupPlan } from './cluster/group-plan.ts'
+import type { GroupPlan, ModelRef } from './cluster/group-plan.ts'
 import type { ClusterMessage } from './cluster/messages.ts'
 import type { GroupId, MachineId } from './ids.ts'
 
@@ -16,6 +16,8 @@ export type Effect =
       readonly ranks: readonly number[]
       readonly to: MachineId
     }
+  /** Copies a model's files from another machine; what comes of it shows in this machine's own record. */
+  | { readonly kind: 'model-fetch'; readonly model: ModelRef; readonly from: MachineId }
   | {
       readonly kind: 'rank-start'
       readonly plan: GroupPlan

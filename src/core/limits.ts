@@ -31,6 +31,8 @@ export const limits = {
 
   // -- group starts
   /** Orders are repeated this often until a record shows that they were obeyed: messages get lost. */
+  /** A machine that is copying a model is asked again after this long. */
+  fetchRepeatMs: 2000,
   orderRepeatMs: 1000,
   /** After a refused plan, time for the records to show why. */
   refusedHoldOffMs: 1000,
@@ -67,6 +69,8 @@ export const limits = {
   rowsPerGroupMax: 32,
   /** How long a request may wait for a group that is being started or re-formed. */
   readyWaitMsMax: 600_000,
+  /** A request that was alone when its group crashed this often is not tried again. */
+  crashesAloneMax: 2,
   /** Replays of one generation that are explained by machines, links or operators. */
   attemptsPerGenerationMax: 12,
   /** A group that just lost an attempt is asked again only after this: by then the view has caught up. */

@@ -53,6 +53,24 @@ export interface Planted {
   readonly killedOnce: boolean
   /** Machines that left the roster are never forgotten. */
   readonly ghostKept: boolean
+  /** Whoever says something about an attempt is taken for the machine that was asked. */
+  readonly anyoneAnswers: boolean
+  /** An attempt that was given up is not cancelled where it runs. */
+  readonly fencedWorksOn: boolean
+  /** The end of an answer is taken before all of its tokens are here. */
+  readonly endTakenEarly: boolean
+  /** A resumed attempt starts from the prompt alone. */
+  readonly replayForgotten: boolean
+  /** A refusal is taken for a loss, and another group is asked. */
+  readonly refusalRetried: boolean
+  /** The prompt is counted again with every attempt. */
+  readonly promptRecounted: boolean
+  /** A group that has lost a stage still counts as ready. */
+  readonly stageLossUnseen: boolean
+  /** A request that lost its group waits for that very group. */
+  readonly onlyItsGroup: boolean
+  /** Machines tell each other what is wanted, not what is removed. */
+  readonly tombstoneUntold: boolean
 }
 
 export const planted: Planted = {
@@ -80,4 +98,13 @@ export const planted: Planted = {
   startNotAborted: false,
   killedOnce: false,
   ghostKept: false,
+  anyoneAnswers: false,
+  fencedWorksOn: false,
+  endTakenEarly: false,
+  replayForgotten: false,
+  refusalRetried: false,
+  promptRecounted: false,
+  stageLossUnseen: false,
+  onlyItsGroup: false,
+  tombstoneUntold: false,
 }

@@ -35,6 +35,7 @@ export type GatewayServing = Pick<
   | 'setAlias'
   | 'removeAlias'
   | 'idleMs'
+  | 'generations'
 >
 
 export interface GatewayParts {

@@ -2,7 +2,8 @@
 import { lstat, readFile, readdir, realpath } from 'node:fs/promises'
 import { basename, join, sep } from 'node:path'
 import { z } from 'zod'
-import type { SamplingDefaults } from '../core/cluster/group-plan.ts'
+import type { ModelCut, SamplingDefaults } from '../core/cluster/group-plan.ts'
+import { modelCut } from './model-cut.ts'
 import { ModelFileError, type TensorEntry, readSafetensorsHeader } from './safetensors-header.ts'
 
 export interface ModelFacts {
@@ -13,6 +14,7 @@ export interface ModelFacts {
   readonly parameters: number
   readonly weightsBytes: number
   readonly defaults: SamplingDefaults
+  readonly cut: ModelCut
   readonly files: readonly string[]
 }
 
@@ -61,11 +63,14 @@ export async function inspectFolder(folder: string): Promise<ModelFacts> {
   const weights = await weightFiles(folder)
   let parameters = 0
   let weightsBytes = 0
+  let edges = 0
   for (const file of weights) {
     const { tensors } = await readSafetensorsHeader(join(folder, file))
     for (const tensor of tensors) {
       weightsBytes += tensor.end - tensor.start
-      parameters += parametersIn(tensor, config.quantization?.bits)
+      const count = parametersIn(tensor, config.quantization?.bits)
+      parameters += count
+      if (!/\.(layers|h|blocks)\.\d+\./.test(tensor.name)) edges += count
     }
   }
   return {
@@ -76,6 +81,12 @@ export async function inspectFolder(folder: string): Promise<ModelFacts> {
     parameters,
     weightsBytes,
     defaults: await samplingDefaults(folder),
+    cut: modelCut({
+      architecture,
+      config: text,
+      edgeFraction: parameters > 0 ? edges / parameters : 0,
+      tied: text['tie_word_embeddings'] !== false,
+    }),
     files: [...(await sideFiles(folder)), ...weights],
   }
 }

@@ -26,5 +26,15 @@ export async function readScript(folder: string): Promise<Omit<ModelRef, 'name'>
     kvBytesPerToken: 16,
     contextTokens,
     defaults: {},
+    cut: {
+      pipeline: true,
+      tensor: 'uneven',
+      expert: false,
+      heads: 8,
+      kvHeads: 8,
+      experts: 0,
+      edgeFraction: 0,
+      tied: false,
+    },
   }
 }

@@ -3,8 +3,11 @@ import type { FrameFromWorker, FrameToWorker, LoadFrame } from '../wire/worker-f
 
 export interface RankEvents {
   frame(frame: FrameFromWorker): void
-  /** Once, last. The cause is a sentence: exit code or signal, and the last lines it wrote. */
-  exit(cause: string): void
+  /**
+   * Once, last. The cause is a sentence: exit code or signal, and the last lines it wrote. It crashed when
+   * nobody ended it from outside.
+   */
+  exit(cause: string, crashed?: boolean): void
 }
 
 export interface RankProcess {

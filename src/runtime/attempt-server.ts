@@ -64,6 +64,7 @@ export class AttemptServer {
       group: message.group as GroupId,
       question: message.question as unknown as Question,
       replay,
+      alone: message.alone ?? false,
     }
     this.#host.submit(order, this.#sinkFor(served))
   }
@@ -96,7 +97,8 @@ export class AttemptServer {
           end: served.start + served.tokens.length,
         }),
       refused: ({ code, message }) => end({ kind: 'attempt-refused', attempt, code, message }),
-      lost: (cause) => end({ kind: 'attempt-lost', attempt, cause }),
+      lost: (cause, crash) =>
+        end({ kind: 'attempt-lost', attempt, cause, ...(crash === undefined ? {} : { crash }) }),
     }
   }
 

@@ -18,7 +18,8 @@ export interface AttemptSink {
   token(position: number, token: Token): void
   finished(reason: FinishReason, parts: readonly Part[], usage: Usage): void
   refused(error: GenerationError): void
-  lost(cause: string): void
+  /** `crash` when the group went down and nothing from outside explains it. */
+  lost(cause: string, crash?: { readonly alone: boolean }): void
 }
 
 export interface AttemptOrder {
@@ -26,6 +27,8 @@ export interface AttemptOrder {
   readonly group: GroupId
   readonly question: Question
   readonly replay: readonly number[]
+  /** It may have brought a group down before: it waits for the others to end, and others for it. */
+  readonly alone?: boolean
 }
 
 /** Something that can answer attempts: the ranks here, or another machine's. */
@@ -40,12 +43,15 @@ export type AttemptFrame = Extract<
 >
 
 interface Running {
+  readonly order: AttemptOrder
   readonly group: GroupId
   readonly sink: AttemptSink
+  /** Handed to the rank; until then it waits for its turn. */
+  sent: boolean
 }
 
 /** Only readonly-ness differs between the core's question and the frame's fields. */
-function submitFrameOf(order: Omit<AttemptOrder, 'group'>): SubmitFrame {
+function submitFrameOf(order: AttemptOrder): SubmitFrame {
   const { attempt, question, replay } = order
   return { kind: 'submit', attempt, replay, ...question } as unknown as SubmitFrame
 }
@@ -64,15 +70,34 @@ export class LocalAttempts implements AttemptHost {
     this.#nowMs = nowMs
   }
 
-  submit({ attempt, group, question, replay }: AttemptOrder, sink: AttemptSink): void {
-    const head = this.#headOf(group)
-    if (head === null) {
+  submit(order: AttemptOrder, sink: AttemptSink): void {
+    const { group } = order
+    if (this.#headOf(group) === null) {
       sink.lost(`group ${group} is not ready on this machine`)
       return
     }
-    this.#running.set(attempt, { group, sink })
+    this.#running.set(order.attempt, { order, group, sink, sent: false })
     this.#usedMs.set(group, this.#nowMs())
-    head.send(submitFrameOf({ attempt, question, replay }))
+    this.#admit(group)
+  }
+
+  /** In the order they came; one that must be alone waits for the others to end, and they for it. */
+  #admit(group: GroupId): void {
+    const head = this.#headOf(group)
+    if (head === null) return
+    const here = [...this.#running.values()].filter((running) => running.group === group)
+    const sent = here.filter((running) => running.sent)
+    let isTaken = sent.some((running) => running.order.alone === true)
+    let count = sent.length
+    for (const running of here) {
+      if (running.sent) continue
+      const { alone = false } = running.order
+      if (isTaken || (alone && count > 0)) return
+      running.sent = true
+      isTaken = alone
+      count += 1
+      head.send(submitFrameOf(running.order))
+    }
   }
 
   cancel(attempt: AttemptId): void {
@@ -80,7 +105,8 @@ export class LocalAttempts implements AttemptHost {
     if (running === undefined) return
     this.#running.delete(attempt)
     this.#usedMs.set(running.group, this.#nowMs())
-    this.#headOf(running.group)?.send({ kind: 'cancel', attempt })
+    if (running.sent) this.#headOf(running.group)?.send({ kind: 'cancel', attempt })
+    this.#admit(running.group)
   }
 
   countOf(group: GroupId): number {
@@ -95,12 +121,15 @@ export class LocalAttempts implements AttemptHost {
   }
 
   /** Every attempt on a group whose rank has gone. */
-  loseGroup(group: GroupId, cause: string): void {
+  loseGroup(group: GroupId, cause: string, crashed = false): void {
     this.#usedMs.delete(group)
-    for (const [attempt, running] of this.#running) {
-      if (running.group !== group) continue
+    const lost = [...this.#running].filter(([, running]) => running.group === group)
+    const alone = lost.filter(([, running]) => running.sent).length === 1
+    for (const [attempt, { sink, sent }] of lost) {
       this.#running.delete(attempt)
-      running.sink.lost(cause)
+      // Those that had not begun cannot have had a hand in it.
+      if (crashed && sent) sink.lost(cause, { alone })
+      else sink.lost(cause)
     }
   }
 
@@ -139,7 +168,9 @@ export class LocalAttempts implements AttemptHost {
   #end(attempt: string): AttemptSink | undefined {
     const running = this.#running.get(attempt)
     this.#running.delete(attempt)
-    if (running !== undefined) this.#usedMs.set(running.group, this.#nowMs())
-    return running?.sink
+    if (running === undefined) return undefined
+    this.#usedMs.set(running.group, this.#nowMs())
+    this.#admit(running.group)
+    return running.sink
   }
 }

@@ -16,7 +16,8 @@ import {
   advanceGeneration,
   beginGeneration,
 } from '../core/serving/generation.ts'
-import type { Route } from '../core/serving/routing.ts'
+import { type GenerationReport, reportOf } from '../core/serving/report.ts'
+import type { Route, RouteKnowledge } from '../core/serving/routing.ts'
 import type {
   FinishReason,
   GenerationError,
@@ -32,6 +33,8 @@ import type { Clock } from '../ports/clock.ts'
 import type { Entropy } from '../ports/entropy.ts'
 import type { AttemptHost, AttemptSink } from './attempts.ts'
 import { planted } from '../core/planted.ts'
+import { GenerationLog } from './generation-log.ts'
+import { RecentPrefixes } from './recent-prefixes.ts'
 
 /** Who reads the answer. Exactly one of finished and failed ends it. */
 export interface GenerationListener {
@@ -46,10 +49,7 @@ export interface GenerationPorts {
   readonly clock: Clock
   readonly entropy: Entropy
   /** The best ready group now, given how busy this gateway keeps each; null when there is none. */
-  readonly route: (
-    deployment: DeploymentId,
-    known: { load: ReadonlyMap<GroupId, number>; avoid: readonly GroupId[] },
-  ) => Route | null
+  readonly route: (deployment: DeploymentId, known: RouteKnowledge) => Route | null
   /** What a waiting generation waits for, in words. */
   readonly waitingFor: (deployment: DeploymentId) => string
   /** "removed" only by an explicit wish; a deployment that is merely not known yet is "absent". */
@@ -62,12 +62,19 @@ interface Live {
   /** Asked for on demand it may be waiting for a deployment whose old tombstone is still in force. */
   wasWanted: boolean
   readonly listener: GenerationListener
+  readonly label: string | null
+  readonly startedMs: number
+  /** What the groups were like that have had a part in it: equal ones say the same after a resume. */
+  readonly makes: Set<string>
+  outcome: string
 }
 
 export class Generations {
   readonly #ports: GenerationPorts
   readonly #live = new Map<GenerationId, Live>()
   readonly #load = new Map<GroupId, number>()
+  readonly #lately = new RecentPrefixes()
+  readonly log = new GenerationLog()
 
   constructor(ports: GenerationPorts) {
     this.#ports = ports
@@ -75,7 +82,7 @@ export class Generations {
 
   /** Starts answering; returns how to give up. */
   begin(
-    asked: { deployment: DeploymentId; question: Question; id?: GenerationId },
+    asked: { deployment: DeploymentId; question: Question; id?: GenerationId; label?: string },
     listener: GenerationListener,
   ): { id: GenerationId; cancel: () => void } {
     const id = asked.id ?? generationId(`gen-${this.#ports.entropy.hex(12)}`)
@@ -84,12 +91,38 @@ export class Generations {
       deployment: asked.deployment,
       question: asked.question,
     }
-    const step = beginGeneration(request, this.#ports.clock.nowMs())
+    const startedMs = this.#ports.clock.nowMs()
+    const step = beginGeneration(request, startedMs)
     const wasWanted = this.#ports.standingOf(asked.deployment) === 'wanted'
-    const live: Live = { generation: step.generation, wasWanted, listener }
+    const live: Live = {
+      generation: step.generation,
+      wasWanted,
+      listener,
+      label: asked.label ?? null,
+      startedMs,
+      makes: new Set(),
+      outcome: 'gone',
+    }
     this.#live.set(id, live)
     this.#perform(live, step)
     return { id, cancel: () => this.#advance(live, { kind: 'client-gone' }) }
+  }
+
+  /** By its own id or the client's; newest first when none is named. */
+  reports(): readonly GenerationReport[] {
+    const going = [...this.#live.values()].map((live) => this.#reportOf(live, null))
+    return [...going.toReversed(), ...this.log.list()]
+  }
+
+  #reportOf(live: Live, endedMs: number | null): GenerationReport {
+    const { label, startedMs, outcome, makes } = live
+    return reportOf(live.generation, {
+      label,
+      startedMs,
+      endedMs,
+      outcome: endedMs === null ? null : outcome,
+      exact: makes.size <= 1 && ![...makes].some((make) => make.includes('darwin')),
+    })
   }
 
   get liveCount(): number {
@@ -133,8 +166,14 @@ export class Generations {
     const after = step.generation.attempt
     if (before !== null && before !== after) this.#addLoad(before.group, -1)
     if (after !== null && before !== after) this.#addLoad(after.group, 1)
-    if (step.generation.phase === 'ended') this.#live.delete(step.generation.request.id)
     for (const action of step.actions) this.#act(live, action)
+    if (step.generation.phase === 'ended') this.#bury(live)
+  }
+
+  /** Its report is kept; a step within a step may have buried it already. */
+  #bury(live: Live): void {
+    if (!this.#live.delete(live.generation.request.id)) return
+    this.log.add(this.#reportOf(live, this.#ports.clock.nowMs()))
   }
 
   #addLoad(group: GroupId, change: number): void {
@@ -150,14 +189,19 @@ export class Generations {
         const route = this.#ports.route(generation.request.deployment, {
           load: this.#load,
           avoid: action.avoid,
+          familiar: this.#lately.groupFor(generation.request),
         })
-        if (route !== null) this.#advance(live, { kind: 'group-offered', ...route })
+        if (route === null) return
+        live.makes.add(route.make)
+        this.#lately.remember(generation.request, route.group)
+        const { group, machine } = route
+        this.#advance(live, { kind: 'group-offered', group, machine })
         return
       }
       case 'attempt-start': {
         const { id: attempt, group, machine } = action.attempt
         const { question } = generation.request
-        const order = { attempt, group, question, replay: action.replay }
+        const order = { attempt, group, question, replay: action.replay, alone: action.alone }
         this.#ports.hostOn(machine).submit(order, this.#sinkFor(live, attempt))
         return
       }
@@ -171,9 +215,11 @@ export class Generations {
         listener.token(action.token)
         return
       case 'client-finish':
+        live.outcome = 'finished'
         listener.finished(action.reason, action.parts, action.usage)
         return
       case 'client-fail':
+        live.outcome = action.error.code
         listener.failed(action.error)
         return
       default:
@@ -193,7 +239,13 @@ export class Generations {
       finished: (reason, parts, usage) =>
         advance({ kind: 'attempt-finished', attempt, reason, parts, usage }),
       refused: (error) => advance({ kind: 'attempt-refused', attempt, error }),
-      lost: (cause) => advance({ kind: 'attempt-lost', attempt, cause }),
+      lost: (cause, crash) =>
+        advance({
+          kind: 'attempt-lost',
+          attempt,
+          cause,
+          ...(crash === undefined ? {} : { crash }),
+        }),
     }
   }
 }

@@ -1,5 +1,6 @@
 // The machine loop: inputs in, one pure step, effects out in order. It owns no decisions.
 import { assertNever } from '../core/assert.ts'
+import type { ModelRef } from '../core/cluster/group-plan.ts'
 import type { MachineState, Moment } from '../core/cluster/state.ts'
 import type { Effect } from '../core/effects.ts'
 import type { MachineId } from '../core/ids.ts'
@@ -21,6 +22,11 @@ type RankEffect = Extract<
 export interface RankKeeper {
   perform(effect: RankEffect): void
   progress(): readonly RankProgress[]
+}
+
+/** Copies models from other machines, and tells the loop how far it is. */
+export interface ModelFetcher {
+  fetch(model: ModelRef, from: MachineId): void
 }
 
 export interface Notes {
@@ -45,6 +51,8 @@ export interface MachinePorts {
   readonly network: PeerNetwork
   readonly journal: Journal
   readonly ranks: RankKeeper
+  /** Absent where every machine has every model. */
+  readonly models?: ModelFetcher
   readonly notes: Notes
   readonly watch?: (step: StepSeen) => void
 }
@@ -232,6 +240,9 @@ export class Machine {
       case 'endpoints-reserve':
         this.#ports.ranks.perform(effect)
         return
+      case 'model-fetch':
+        this.#ports.models?.fetch(effect.model, effect.from)
+        return
       default:
         assertNever(effect)
     }
@@ -284,6 +295,7 @@ function needsNoJournal(effect: Effect): effect is Exclude<Effect, { kind: 'jour
     case 'rank-start':
     case 'rank-drain':
     case 'endpoints-reserve':
+    case 'model-fetch':
       return false
     default:
       return assertNever(effect)

@@ -11,7 +11,7 @@ import type { EndpointOutcome, EndpointSource } from '../ports/endpoint-source.t
 import type { RankLauncher, RankProcess } from '../ports/rank-launcher.ts'
 import type { FrameFromWorker, FrameToWorker } from '../wire/worker-frames.ts'
 import { type AttemptFrame, LocalAttempts } from './attempts.ts'
-import { type ModelFiles, loadFrameFor } from './load-frame.ts'
+import { type ModelFiles, type RankStart, loadFrameFor } from './load-frame.ts'
 import type { Notes, RankKeeper } from './machine.ts'
 import type { RelayBody, Relays } from './relays.ts'
 
@@ -30,6 +30,8 @@ interface Kept {
   process: RankProcess | null
   ready: boolean
   draining: boolean
+  /** It gave a reason that lies outside of it, or was told to go. */
+  explained: boolean
   drained: boolean
   /** Counts frames that prove progress; a hung engine stops counting. */
   progressed: number
@@ -45,10 +47,18 @@ export interface RankSupervisorPorts {
   readonly launcher: RankLauncher
   readonly filesOf: (digest: ModelDigest) => ModelFiles | null
   /** Absent where groups of several ranks are not served. */
-  readonly endpoints?: EndpointSource
+  readonly endpoints?: EndpointSource & Partial<Pick<Required<RankStart>, 'dialable'>>
   readonly post: (input: MachineInput) => void
   readonly notes: Notes
 }
+
+/** Reasons of a failing rank that lie in another rank, its link or its set-up. */
+const explainedCodes: ReadonlySet<string> = new Set([
+  'peer-lost',
+  'peer-timeout',
+  'group-mismatch',
+  'port-taken',
+])
 
 export class RankSupervisor implements RankKeeper, RelayEnd {
   readonly #ports: RankSupervisorPorts
@@ -73,7 +83,10 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
       if (effect.kind === 'rank-drain') {
         kept.draining = true
         this.#endIfDrained(kept)
-      } else kept.process?.signal(effect.signal)
+      } else {
+        kept.explained = true
+        kept.process?.signal(effect.signal)
+      }
     }
   }
 
@@ -88,6 +101,7 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
       tokens: kept.tokens,
       tokensPerSecond: kept.tokensPerSecond,
       activeBytes: kept.activeBytes,
+      queue: kept.rank === 0 ? this.attempts.countOf(kept.group) : 0,
     }))
   }
 
@@ -126,9 +140,12 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
       return
     }
     try {
-      kept.process = this.#ports.launcher.launch(loadFrameFor({ ...effect, files }), {
+      const { endpoints: source } = this.#ports
+      const dialable: RankStart['dialable'] = (endpoint, machine) =>
+        source?.dialable?.(endpoint, machine) ?? endpoint
+      kept.process = this.#ports.launcher.launch(loadFrameFor({ ...effect, files, dialable }), {
         frame: (frame) => this.#take(kept, frame),
-        exit: (cause) => this.#gone(kept, cause),
+        exit: (cause, crashed = false) => this.#gone(kept, cause, crashed),
       })
       this.#report(kept, { kind: 'started', pid: kept.process.pid })
     } catch (error) {
@@ -145,6 +162,7 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
       process: null,
       ready: false,
       draining: false,
+      explained: false,
       drained: false,
       progressed: 0,
       lastFrameMs: this.#ports.clock.nowMs(),
@@ -168,6 +186,7 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
           kind: 'ready',
           contextTokens: frame.contextTokens,
           activeBytes: frame.weightsBytes,
+          loadMs: frame.loadMs,
         })
         return
       case 'progress':
@@ -184,8 +203,10 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
         kept.activeBytes = frame.activeBytes
         return
       case 'failed':
-        if (frame.attempt === null) this.#report(kept, { kind: 'failed', cause: frame.message })
-        else this.#takeAttemptFrame(kept, frame)
+        if (frame.attempt === null) {
+          kept.explained = explainedCodes.has(frame.code)
+          this.#report(kept, { kind: 'failed', cause: frame.message })
+        } else this.#takeAttemptFrame(kept, frame)
         return
       case 'accepted':
       case 'step':
@@ -216,13 +237,14 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
     this.#report(kept, { kind: 'drained' })
   }
 
-  #gone(kept: Kept, cause: string): void {
+  #gone(kept: Kept, cause: string, crashed = false): void {
     kept.process = null
     this.#kept.delete(holdingKey(kept.group, kept.rank))
     this.#report(kept, { kind: 'exited', cause, tokens: kept.tokens })
     const isLast = ![...this.#kept.values()].some((other) => other.group === kept.group)
     if (isLast) this.#relays?.forget(kept.group)
-    this.attempts.loseGroup(kept.group, cause)
+    // It said why before it went, or was being stopped: then no request is to blame.
+    this.attempts.loseGroup(kept.group, cause, crashed && !kept.explained)
   }
 
   #head(group: GroupId): { send(frame: FrameToWorker): void } | null {

@@ -39,13 +39,14 @@ export class RemoteAttempts {
       submit: (order, sink) => this.#submit(machine, order, sink),
       cancel: (attempt) => {
         if (planted.missingFence) return
-        if (this.#remote.delete(attempt)) this.#send(machine, { kind: 'attempt-cancel', attempt })
+        if (this.#remote.delete(attempt) && !planted.fencedWorksOn)
+          this.#send(machine, { kind: 'attempt-cancel', attempt })
       },
     }
   }
 
   #submit(machine: MachineId, order: AttemptOrder, sink: AttemptSink): void {
-    const { attempt, group, question, replay } = order
+    const { attempt, group, question, replay, alone = false } = order
     const remote = { machine, sink, next: replay.length, resyncedMs: -Infinity }
     this.#remote.set(attempt, { ...remote, heardMs: this.#clock.nowMs() })
     const message = {
@@ -54,6 +55,7 @@ export class RemoteAttempts {
       group,
       question,
       replay,
+      alone,
     } as unknown as AttemptMessage
     if (this.#send(machine, message)) return
     this.#remote.delete(attempt)
@@ -64,8 +66,12 @@ export class RemoteAttempts {
     // Looked up, never parsed: what another machine calls its attempts cannot throw here.
     const attempt = message.attempt as AttemptId
     const remote = this.#remote.get(attempt)
+    if (remote === undefined) {
+      this.#tellNobodyWaits(from, message)
+      return
+    }
     // Only the machine that was asked may answer.
-    if (remote === undefined || remote.machine !== from) return
+    if (remote.machine !== from && !planted.anyoneAnswers) return
     remote.heardMs = this.#clock.nowMs()
     const { sink } = remote
     switch (message.kind) {
@@ -79,7 +85,7 @@ export class RemoteAttempts {
         this.#takeToken(remote, message)
         return
       case 'attempt-finished':
-        if (message.end > remote.next) {
+        if (message.end > remote.next && !planted.endTakenEarly) {
           this.#resyncSoon(attempt, remote)
           return
         }
@@ -92,13 +98,19 @@ export class RemoteAttempts {
         return
       case 'attempt-lost':
         this.#remote.delete(attempt)
-        sink.lost(message.cause)
+        sink.lost(message.cause, message.crash)
         return
       case 'attempt-submit':
       case 'attempt-cancel':
       case 'attempt-resync':
         return
     }
+  }
+
+  /** The word that it was given up got lost: whoever still works on an attempt hears it again. */
+  #tellNobodyWaits(from: MachineId, { kind, attempt }: AttemptMessage): void {
+    if (kind !== 'attempt-token' && kind !== 'attempt-progressed') return
+    if (!planted.fencedWorksOn) this.#send(from, { kind: 'attempt-cancel', attempt })
   }
 
   #takeToken(remote: Remote, message: Extract<AttemptMessage, { kind: 'attempt-token' }>): void {

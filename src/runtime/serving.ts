@@ -19,7 +19,12 @@ import {
   servedModels,
 } from '../core/serving/catalogue.ts'
 import type { GenerationError, Question } from '../core/serving/request.ts'
-import { chooseRoute, readyGroups } from '../core/serving/routing.ts'
+import {
+  type Route,
+  type RouteKnowledge,
+  chooseRoute,
+  readyGroups,
+} from '../core/serving/routing.ts'
 import { conditionOf } from '../core/serving/waiting.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Entropy } from '../ports/entropy.ts'
@@ -47,7 +52,7 @@ export class Serving {
     const { machine } = ports
     this.generations = new Generations({
       ...ports,
-      route: (deployment, known) => chooseRoute(readyGroups(machine.state, deployment), known),
+      route: (deployment, known) => this.#route(deployment, known),
       standingOf: (id) => {
         const { registers } = machine.state
         if (isDeploymentRemoved(registers, id)) return 'removed'
@@ -56,6 +61,15 @@ export class Serving {
       waitingFor: (id) => this.#waitingFor(id),
     })
     machine.subscribe(() => this.generations.offer())
+  }
+
+  #route(deployment: DeploymentId, known: RouteKnowledge): Route | null {
+    const { state } = this.#ports.machine
+    const route = chooseRoute(readyGroups(state, deployment), known)
+    if (route === null) return null
+    const isHere = route.machine === state.self.id
+    const platform = isHere ? state.self.platform : state.peers.get(route.machine)?.record?.platform
+    return { ...route, make: `${platform ?? 'unknown'} ${route.make}` }
   }
 
   models(): ReturnType<typeof servedModels> {
@@ -73,7 +87,13 @@ export class Serving {
 
   /** Makes the model wanted, on one machine and with everything default, unless it is already. */
   want(model: ModelRef, options: Partial<Deployment> = {}): Promise<Deployment> {
-    const deployment: Deployment = {
+    const deployment = this.deploymentOf(model, options)
+    const key = registerKeys.deployment(deployment.id)
+    return this.#write(key, deployment as unknown as JsonValue).then(() => deployment)
+  }
+
+  deploymentOf(model: ModelRef, options: Partial<Deployment> = {}): Deployment {
+    return {
       id: deploymentIdFor(model.name),
       model,
       strategy: 'auto',
@@ -86,8 +106,6 @@ export class Serving {
       keepAliveMs: null,
       ...options,
     }
-    const key = registerKeys.deployment(deployment.id)
-    return this.#write(key, deployment as unknown as JsonValue).then(() => deployment)
   }
 
   aliases(): ReadonlyMap<string, string> {
@@ -120,13 +138,25 @@ export class Serving {
 
   /** Answers a question with a model that lookUp() found, loading it first when nobody has asked for it before. */
   generate(
-    asked: { name: string; question: Question; id?: GenerationId; keepAliveMs?: number | null },
+    asked: {
+      name: string
+      question: Question
+      id?: GenerationId
+      /** What the client calls the answer, to find it again. */
+      label?: string
+      keepAliveMs?: number | null
+    },
     listener: GenerationListener,
   ): { id: GenerationId; cancel: () => void } {
     const deployment = this.#wantForUse(asked.name, asked.keepAliveMs)
-    const { question, id } = asked
+    const { question, id, label } = asked
     return this.generations.begin(
-      { deployment, question, ...(id === undefined ? {} : { id }) },
+      {
+        deployment,
+        question,
+        ...(id === undefined ? {} : { id }),
+        ...(label === undefined ? {} : { label }),
+      },
       listener,
     )
   }

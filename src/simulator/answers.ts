@@ -5,11 +5,15 @@ import type { Question } from '../core/serving/request.ts'
 export interface Answer {
   readonly number: number
   readonly length: number
+  /** No worker will take it, here or anywhere: too long for any context, say. */
+  readonly isRefused: boolean
 }
 
-export function questionFor({ number, length }: Answer): Question {
+export const refusalCode = 'context-exceeded'
+
+export function questionFor({ number, length, isRefused }: Answer): Question {
   return {
-    prompt: { kind: 'text', text: `${number}:${length}` },
+    prompt: { kind: 'text', text: `${number}:${length}:${isRefused ? 1 : 0}` },
     sampling: {
       temperature: 1,
       topP: 1,
@@ -32,9 +36,9 @@ export function questionFor({ number, length }: Answer): Question {
 
 /** The answer to a prompt made by questionFor(). */
 export function answerTo(prompt: { readonly kind: string }): Answer {
-  const text = 'text' in prompt && typeof prompt.text === 'string' ? prompt.text : '0:1'
-  const [number = '0', length = '1'] = text.split(':')
-  return { number: Number(number), length: Number(length) }
+  const text = 'text' in prompt && typeof prompt.text === 'string' ? prompt.text : '0:1:0'
+  const [number = '0', length = '1', refused = '0'] = text.split(':')
+  return { number: Number(number), length: Number(length), isRefused: refused === '1' }
 }
 
 export function tokenAt({ number }: Answer, position: number): number {

@@ -2,6 +2,7 @@
 import type { Journal, JournalSnapshot } from '../ports/journal.ts'
 import { type JournalContent, parseJournal, renderJournal } from '../wire/journal-file.ts'
 import type { Random } from './random.ts'
+import type { Farewell } from './roster.ts'
 
 interface Backup {
   readonly atMs: number
@@ -31,6 +32,8 @@ export class SimDisk {
   /** Every text that was ever written whole. */
   readonly written = new Set<string>()
   isFull = false
+  /** The word that this machine left a cluster, kept for members that were away when it went. */
+  farewell: Farewell | null = null
 
   journal(ports: DiskPorts, saved: (text: string) => void): Journal {
     return {
@@ -82,6 +85,7 @@ export class SimDisk {
 
   lose(): void {
     this.isTampered = true
+    this.farewell = null
     this.current = null
     this.#previous = null
   }

@@ -1,9 +1,12 @@
 // One simulated machine: its clocks, its disk, its power, and the lives its daemon leads one after another.
 import { roster } from '../core/cluster/desired.ts'
+import type { Register } from '../core/cluster/registers.ts'
+import type { ModelRef } from '../core/cluster/group-plan.ts'
 import type { MachineId } from '../core/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { SimDisk } from './disk.ts'
 import type { Life } from './life.ts'
+import { admissionsOf } from './roster.ts'
 import type { MachineSpec } from './scenario.ts'
 import type { Schedule } from './schedule.ts'
 
@@ -59,6 +62,13 @@ export class SimHost {
     return this.life !== null && !this.isPaused && !this.isAsleep
   }
 
+  /** On its disk: what it came with, and what was copied to it. */
+  readonly copied: ModelRef[] = []
+
+  get models(): readonly ModelRef[] {
+    return [...this.spec.models, ...this.copied]
+  }
+
   /** How long it has slept so far, the sleep it is in included. */
   get sleptMs(): number {
     return this.#sleptMs + (this.isAsleep ? this.#schedule.nowMs - this.#asleepSinceMs : 0)
@@ -74,6 +84,13 @@ export class SimHost {
 
   trusts(id: MachineId): boolean {
     return this.life !== null && roster(this.life.machine.state.registers).has(id)
+  }
+
+  /** What it shows a machine that it shuts out: the cluster's word on it, and its own farewell. */
+  evidenceFor(id: MachineId): readonly (readonly [string, Register])[] {
+    const { farewell } = this.disk
+    const own = this.life === null ? [] : admissionsOf(this.life.machine.state.registers, id)
+    return farewell?.members.has(id) === true ? [...own, ...farewell.entries] : own
   }
 
   clockOf(life: Life): Clock {

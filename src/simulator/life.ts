@@ -7,8 +7,11 @@ import { Machine, type Notes } from '../runtime/machine.ts'
 import { RankSupervisor } from '../runtime/ranks.ts'
 import { Serving } from '../runtime/serving.ts'
 import { wireTraffic } from '../runtime/traffic.ts'
+import { watchSink } from './watch-sink.ts'
 import type { JournalContent } from '../wire/journal-file.ts'
 import type { SimHost } from './host.ts'
+import { farewellOf } from './roster.ts'
+import { copierOf } from './copies.ts'
 import type { World } from './world.ts'
 
 export interface Life {
@@ -43,7 +46,7 @@ export function beginLife(world: World, host: SimHost): Life {
     launcher: world.farm.launcherOf(host, life),
     endpoints: world.farm.endpointsOf(host, life),
     filesOf: (digest) =>
-      host.spec.models.some((model) => model.digest === digest)
+      host.models.some((model) => model.digest === digest)
         ? { path: `/models/${digest}`, engine: 'scripted' }
         : null,
     post: (input) => life.machine.post(input),
@@ -56,6 +59,7 @@ export function beginLife(world: World, host: SimHost): Life {
     network,
     journal,
     ranks: life.ranks,
+    models: copierOf(world, host, life),
     notes,
     watch: (step) => {
       if (step.input.kind === 'heartbeat') world.observers.beatTaken(host, step)
@@ -78,10 +82,13 @@ export function beginLife(world: World, host: SimHost): Life {
       const attempts = traffic.hostOn(id)
       return {
         submit: (order, sink) => {
-          world.observers.attempted(host, order)
-          attempts.submit(order, sink)
+          world.observers.attempted(host, { ...order, machine: id })
+          attempts.submit(order, watchSink(world, order.attempt, sink))
         },
-        cancel: (attempt) => attempts.cancel(attempt),
+        cancel: (attempt) => {
+          world.observers.attemptCancelled(attempt)
+          attempts.cancel(attempt)
+        },
       }
     },
   })
@@ -107,7 +114,7 @@ function describeSelf(about: {
     platform: 'simulated',
     computesIn: spec.computesIn,
     memoryLendBytes: spec.memoryLendBytes,
-    models: spec.models,
+    models: host.models,
     accepts: { ok: true, reason: '' },
   }
 }
@@ -118,8 +125,10 @@ function followRoster(world: World, host: SimHost, life: Life): void {
   life.machine.subscribe((state) => {
     if (state.registers === seen) return
     seen = state.registers
-    if (isMachineRemoved(state.registers, state.self.id))
+    if (isMachineRemoved(state.registers, state.self.id)) {
+      host.disk.farewell = farewellOf(state.registers, state.self.id)
       life.machine.post({ kind: 'registers-replace', registers: new Map() })
+    }
     world.after(world.random.between(0, 400), () => {
       if (life.isAlive) world.network.reviewTrust(host)
     })

@@ -3,7 +3,7 @@
 import type { ClusterMessage, Heartbeat } from '../core/cluster/messages.ts'
 import type { MachineId } from '../core/ids.ts'
 import { limits } from '../core/limits.ts'
-import type { PeerNetwork, PeerNetworkEvents } from '../ports/peer-network.ts'
+import type { PeerNetwork } from '../ports/peer-network.ts'
 import type { GenerationMessage } from '../wire/generation-messages.ts'
 import type { SimHost } from './host.ts'
 import type { Life } from './life.ts'
@@ -27,6 +27,9 @@ const dialEveryMs = 200
 const jitterMs = 0.8
 /** A broken connection is noticed by its ends about this fast. */
 const resetMs = 1
+/** Time that the last frame of a connection has to arrive before it is closed. */
+const farewellMs = 10
+const refusedDialChance = 0.1
 
 export interface NetworkParts {
   readonly scenario: Scenario
@@ -125,8 +128,13 @@ export class SimNetwork {
   /** Whoever a machine no longer trusts is shut out. */
   reviewTrust(host: SimHost): void {
     for (const wire of this.wiresOf(host.spec.index)) {
-      if (wire.isUp && !host.trusts(this.#host(otherEnd(wire, host.spec.index)).spec.id))
-        this.reset(wire)
+      const other = this.#host(otherEnd(wire, host.spec.index))
+      if (!wire.isUp || host.trusts(other.spec.id)) continue
+      this.#showEvidence(wire, host, other)
+      const { session } = wire
+      this.#parts.schedule.after(farewellMs, () => {
+        if (wire.session === session) this.reset(wire)
+      })
     }
   }
 
@@ -141,7 +149,13 @@ export class SimNetwork {
       const { a, b } = wire.spec
       const [one, other] = [this.#host(a), this.#host(b)]
       if (!one.isRunning || !other.isRunning || !wire.directions.every(isOpen)) continue
-      if (!one.trusts(other.spec.id) || !other.trusts(one.spec.id)) continue
+      const [trusts, isTrusted] = [one.trusts(other.spec.id), other.trusts(one.spec.id)]
+      if (!trusts || !isTrusted) {
+        // Whoever calls and is shut out is shown why; callers that were refused wait before the next try.
+        if (trusts !== isTrusted && this.#parts.random.chance(refusedDialChance))
+          this.#showEvidence(wire, trusts ? other : one, trusts ? one : other)
+        continue
+      }
       if (this.#parts.random.chance(0.3)) continue
       wire.isUp = true
       wire.session += 1
@@ -150,6 +164,19 @@ export class SimNetwork {
       wire.heardMs[1] = nowMs
       this.#down.delete(wire)
     }
+  }
+
+  #showEvidence(wire: Wire, by: SimHost, to: SimHost): void {
+    const entries = by.evidenceFor(to.spec.id)
+    const { life } = to
+    if (entries.length === 0 || life === null) return
+    const { schedule, trace } = this.#parts
+    this.#carry(wire, by.spec.index, () => {
+      trace.tell(schedule.nowMs, to.spec.name, `< ${by.spec.name}`, 'evidence')
+      to.receive(life, () =>
+        life.events?.clusterMessage(by.spec.id, { kind: 'registers', entries }),
+      )
+    })
   }
 
   #beat(from: SimHost, beat: Heartbeat): void {
@@ -211,7 +238,7 @@ export class SimNetwork {
       trace.tell(schedule.nowMs, to.spec.name, `< ${from.spec.name}`, about(message))
       to.receive(life, () => {
         noteHeard(wire, index, schedule.nowMs)
-        const deliver = life.events?.[door] as PeerNetworkEvents[typeof door] | undefined
+        const deliver = life.events?.[door]
         deliver?.(from.spec.id, carried as never)
       })
     })

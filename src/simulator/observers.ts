@@ -1,10 +1,12 @@
 // Who looks at a run while it happens. Checkers implement what they need of this; the world calls all.
 import type { ClusterMessage } from '../core/cluster/messages.ts'
+import type { AttemptId, MachineId } from '../core/ids.ts'
 import type { AttemptOrder } from '../runtime/attempts.ts'
 import type { StepSeen } from '../runtime/machine.ts'
 import type { GenerationMessage } from '../wire/generation-messages.ts'
 import type { SimHost } from './host.ts'
 import type { SimRank } from './rank.ts'
+import type { AttemptEnd } from './watch-sink.ts'
 
 export interface Observer {
   booted(host: SimHost): void
@@ -20,7 +22,11 @@ export interface Observer {
   tasked(rank: SimRank): void
   exited(rank: SimRank): void
   signalled(rank: SimRank, signal: 'TERM' | 'KILL'): void
-  attempted(host: SimHost, order: AttemptOrder): void
+  attempted(host: SimHost, order: AttemptOrder & { readonly machine: MachineId }): void
+  /** An attempt says something to its generation, ends, or is given up by it. */
+  attemptSpoke(attempt: AttemptId): void
+  attemptEnded(attempt: AttemptId, how: AttemptEnd): void
+  attemptCancelled(attempt: AttemptId): void
   /** Once a virtual second. */
   second(): void
   /** The last fault is over. */
@@ -41,6 +47,9 @@ const hooks = [
   'exited',
   'signalled',
   'attempted',
+  'attemptSpoke',
+  'attemptEnded',
+  'attemptCancelled',
   'second',
   'healed',
   'ended',
@@ -51,7 +60,7 @@ export function together(observers: readonly Partial<Observer>[]): Observer {
   const all: Partial<Record<keyof Observer, (...args: never[]) => void>> = {}
   for (const hook of hooks) {
     const interested = observers.flatMap((observer) => {
-      const method = observer[hook] as ((...args: never[]) => void) | undefined
+      const method: ((...args: never[]) => void) | undefined = observer[hook]
       return method === undefined ? [] : [method.bind(observer)]
     })
     all[hook] = (...args: never[]) => {

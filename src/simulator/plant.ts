@@ -5,32 +5,85 @@ import type { Invariant } from './verdict.ts'
 
 export type PlantedBug = keyof Planted
 
-/** Every bug with the invariant that must see it. */
-export const plantedBugs: Readonly<Record<PlantedBug, Invariant>> = {
-  stoppingIsFree: 'S1',
-  volatileEpoch: 'S2',
-  epochUnchecked: 'S2',
-  groupIdReused: 'S3',
-  readyTooSoon: 'S4',
-  missingFence: 'S5',
-  positionUnchecked: 'S6',
-  failsWithoutEnding: 'S7',
-  replayCharged: 'S8',
-  rankForgotten: 'S9',
-  missingIsRemoved: 'S10',
-  lastComeWins: 'S11',
-  relayUnordered: 'S12',
-  tornIsEmpty: 'S13',
-  strangerHeard: 'S14',
-  machineResurrected: 'S14',
-  stopStorm: 'S15',
-  leadersOutbid: 'S15',
-  everyoneLeads: 'L1',
-  oldLifeBelieved: 'L2',
-  requestForgotten: 'L3',
-  startNotAborted: 'L4',
-  killedOnce: 'L4',
-  ghostKept: 'L5',
+/** Every bug with the invariant that must see it, and what is wrong in words. */
+export const plantedBugs: Readonly<
+  Record<PlantedBug, { readonly invariant: Invariant; readonly words: string }>
+> = {
+  stoppingIsFree: { invariant: 'S1', words: 'memory of ranks that are stopping counts as free' },
+  volatileEpoch: { invariant: 'S2', words: 'the highest epoch is kept in memory only' },
+  epochUnchecked: { invariant: 'S2', words: 'orders of any epoch are obeyed' },
+  groupIdReused: { invariant: 'S3', words: 'every start under one epoch gets the same group id' },
+  readyTooSoon: { invariant: 'S4', words: 'requests are sent to groups that are still forming' },
+  stageLossUnseen: {
+    invariant: 'S4',
+    words: 'a group that has lost a stage still counts as ready',
+  },
+  missingFence: {
+    invariant: 'S5',
+    words: 'late words of an attempt that was given up are listened to',
+  },
+  anyoneAnswers: {
+    invariant: 'S5',
+    words: 'whoever says something about an attempt is taken for the machine that was asked',
+  },
+  fencedWorksOn: {
+    invariant: 'S5',
+    words: 'an attempt that was given up is not cancelled where it runs',
+  },
+  positionUnchecked: { invariant: 'S6', words: 'tokens are taken at whatever position they come' },
+  endTakenEarly: {
+    invariant: 'S6',
+    words: 'the end of an answer is taken before all of its tokens are here',
+  },
+  replayForgotten: { invariant: 'S6', words: 'a resumed attempt starts from the prompt alone' },
+  failsWithoutEnding: { invariant: 'S7', words: 'a request that failed is not over' },
+  refusalRetried: {
+    invariant: 'S7',
+    words: 'a refusal is taken for a loss, and another group is asked',
+  },
+  replayCharged: { invariant: 'S8', words: 'tokens that were replayed are charged again' },
+  promptRecounted: { invariant: 'S8', words: 'the prompt is counted again with every attempt' },
+  rankForgotten: {
+    invariant: 'S9',
+    words: 'a rank stopped before it was ready is forgotten instead of ended',
+  },
+  missingIsRemoved: {
+    invariant: 'S10',
+    words: 'a key that is missing is read as a wish to remove',
+  },
+  lastComeWins: {
+    invariant: 'S11',
+    words: 'of two versions of a register the one that came last wins',
+  },
+  relayUnordered: { invariant: 'S12', words: 'words between ranks are handed on as they come' },
+  tornIsEmpty: { invariant: 'S13', words: 'a journal that cannot be read is an empty one' },
+  strangerHeard: { invariant: 'S14', words: 'whoever speaks is heard, in the roster or not' },
+  machineResurrected: { invariant: 'S14', words: 'a newer entry of the roster beats a removal' },
+  stopStorm: { invariant: 'S15', words: 'orders to stop are repeated at every turn' },
+  leadersOutbid: {
+    invariant: 'S15',
+    words: 'two leaders that cannot hear each other both lead those between them',
+  },
+  everyoneLeads: { invariant: 'L1', words: 'every machine takes itself for the coordinator' },
+  oldLifeBelieved: {
+    invariant: 'L2',
+    words: 'a machine that comes back as a new life is believed to run what the old one ran',
+  },
+  requestForgotten: {
+    invariant: 'L3',
+    words: 'a request whose attempt was lost is not offered another group',
+  },
+  onlyItsGroup: {
+    invariant: 'L3',
+    words: 'a request that lost its group waits for that very group',
+  },
+  startNotAborted: { invariant: 'L4', words: 'what a failed start leaves behind is left there' },
+  killedOnce: { invariant: 'L4', words: 'KILL is sent once' },
+  ghostKept: { invariant: 'L5', words: 'machines that left the roster are never forgotten' },
+  tombstoneUntold: {
+    invariant: 'L6',
+    words: 'machines tell each other what is wanted, not what is removed',
+  },
 }
 
 export function isPlantedBug(name: string): name is PlantedBug {

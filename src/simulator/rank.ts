@@ -8,7 +8,7 @@ import type {
   StepRow,
   SubmitFrame,
 } from '../wire/worker-frames.ts'
-import { type Answer, answerTo, tokenAt } from './answers.ts'
+import { type Answer, answerTo, refusalCode, tokenAt } from './answers.ts'
 import type { SimHost } from './host.ts'
 import type { Life } from './life.ts'
 import type { Random } from './random.ts'
@@ -88,8 +88,13 @@ export class SimRank implements RankProcess {
     return this.load.stage.index === 0 && this.load.world.rank === 0
   }
 
-  get rowCount(): number {
-    return this.#rows.size
+  get isBusy(): boolean {
+    return this.#rows.size > 0
+  }
+
+  /** Attempts it works on, under the names it knows them by. */
+  get attempts(): IterableIterator<string> {
+    return this.#rows.keys()
   }
 
   /** Begins to load; afterwards everything comes as frames. */
@@ -198,17 +203,23 @@ export class SimRank implements RankProcess {
   }
 
   #submit(frame: SubmitFrame): void {
+    const { attempt } = frame
     const answer = answerTo(frame.prompt)
+    if (answer.isRefused) {
+      const message = 'the prompt is longer than the context'
+      this.#say({ kind: 'failed', attempt, code: refusalCode, message })
+      return
+    }
     const isTrue = frame.replay.every((token, position) => token === tokenAt(answer, position))
-    if (!isTrue) this.#world.onWrongReplay(this, frame.attempt)
+    if (!isTrue) this.#world.onWrongReplay(this, attempt)
     const row: Row = {
-      attempt: frame.attempt,
+      attempt,
       answer,
       next: frame.replay.length,
       prefillSteps: this.#world.random.whole(1, 4),
     }
-    this.#rows.set(frame.attempt, row)
-    this.#lead(`submit ${frame.attempt}`)
+    this.#rows.set(attempt, row)
+    this.#lead(`submit ${attempt}`)
     this.#say({ kind: 'accepted', attempt: row.attempt, promptTokens: 7, cachedTokens: 0 })
     this.#work()
   }

@@ -83,6 +83,16 @@ function makeModels(random: Random): readonly ModelRef[] {
       kvBytesPerToken: 20_000,
       contextTokens: 4096,
       defaults: {},
+      cut: {
+        pipeline: true,
+        tensor: 'uneven',
+        expert: false,
+        heads: 8,
+        kvHeads: 8,
+        experts: 0,
+        edgeFraction: 0,
+        tied: false,
+      },
     }
   })
 }

@@ -74,7 +74,7 @@ function most(results: readonly SeedResult[]): Record<string, number> {
   const highest: Record<string, number> = {}
   for (const { figures } of results) {
     for (const [key, value] of Object.entries(figures))
-      highest[key] = Math.max(highest[key] ?? 0, value as number)
+      highest[key] = Math.max(highest[key] ?? 0, value)
   }
   return highest
 }

@@ -22,6 +22,7 @@ export const invariants = {
   L3: 'every request ends',
   L4: 'at most one restart per group after the last fault, and nothing is left over',
   L5: 'machines that left are forgotten within 60 s',
+  L6: 'who left or was removed is out, 8 s after it could be heard of',
 } as const
 
 export type Invariant = keyof typeof invariants
@@ -32,8 +33,8 @@ export interface Violation {
   readonly text: string
 }
 
-/** One run may break an invariant thousands of times; a few are enough to see why. */
-const violationsKept = 20
+/** One run may break an invariant thousands of times; a few are enough to see why, and hide no other. */
+const violationsKeptOfEach = 5
 
 export class Verdict {
   readonly checks = new Map<Invariant, number>()
@@ -52,6 +53,7 @@ export class Verdict {
     if (holds) return
     const violation = { invariant, atMs: this.#nowMs(), text: text() }
     this.#tell(violation)
-    if (this.violations.length < violationsKept) this.violations.push(violation)
+    const known = this.violations.filter((other) => other.invariant === invariant)
+    if (known.length < violationsKeptOfEach) this.violations.push(violation)
   }
 }

@@ -24,7 +24,13 @@ export const heartbeatSchema = z.object({
   follows: machine.nullable(),
 })
 
-const endpoint = z.object({ host: z.string().max(255), port: z.number().int().min(1).max(65535) })
+const address = { host: z.string().max(255), port: z.number().int().min(1).max(65535) }
+const endpoint = z.object({ ...address, ring: z.object(address).exactOptional() })
+
+const device = z.string().max(64)
+const deviceMatrix = z
+  .array(z.array(z.union([device, z.array(device).max(16), z.null()])).max(64))
+  .max(64)
 
 const modelRef = z.object({
   name: z.string().min(1).max(500),
@@ -41,6 +47,18 @@ const modelRef = z.object({
     topK: z.number().optional(),
     repetitionPenalty: z.number().optional(),
   }),
+  cut: z
+    .object({
+      pipeline: z.boolean(),
+      tensor: z.enum(['no', 'even', 'uneven']),
+      expert: z.boolean(),
+      heads: count,
+      kvHeads: count,
+      experts: count,
+      edgeFraction: z.number().min(0).max(1),
+      tied: z.boolean(),
+    })
+    .exactOptional(),
   embeds: z.boolean().optional(),
   reasons: z.boolean().optional(),
 })
@@ -62,6 +80,7 @@ const groupPlan = z.object({
           .max(64),
         backend: z.enum(['none', 'ring', 'jaccl', 'nccl']),
         worldStrategy: z.enum(['none', 'tensor', 'expert']),
+        devices: deviceMatrix.exactOptional(),
       }),
     )
     .min(1)
@@ -73,6 +92,7 @@ const holding = z.object({
   planHash: z.string().max(64),
   rank: count,
   epoch: epochSchema,
+  wish: count.exactOptional(),
   state: z.enum(['reserved', 'starting', 'loading', 'ready', 'stopping']),
   sinceMs: z.number(),
   pid: count.nullable(),
@@ -83,6 +103,8 @@ const holding = z.object({
   contextTokens: count,
   activeBytes: amount,
   tokensPerSecond: amount,
+  queue: count.exactOptional(),
+  loadMs: amount.exactOptional(),
 })
 
 const failure = z.object({
@@ -106,7 +128,12 @@ const machineRecord = z.object({
   platform: z.string().max(64),
   computesIn: z.enum(['float32', 'stored']),
   memoryLendBytes: amount,
+  memoryBandwidth: amount.exactOptional(),
   models: z.array(modelRef).max(1000),
+  fetches: z
+    .array(z.object({ digest, fraction: z.number(), failure: shortText.nullable() }))
+    .max(100)
+    .exactOptional(),
   holdings: z.array(holding).max(256),
   failures: z.array(failure).max(256),
   epochSeen: epochSchema,
@@ -120,7 +147,13 @@ export const clusterMessageSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('record-ask') }),
   z.object({ kind: z.literal('registers'), entries: z.array(registerEntrySchema).max(100_000) }),
   z.object({ kind: z.literal('registers-ask') }),
-  z.object({ kind: z.literal('group-prepare'), epoch: epochSchema, wish: count, plan: groupPlan }),
+  z.object({
+    kind: z.literal('group-prepare'),
+    epoch: epochSchema,
+    wish: count,
+    plan: groupPlan,
+    version: z.string().max(64),
+  }),
   z.object({
     kind: z.literal('group-prepared'),
     ...formation,
@@ -138,6 +171,12 @@ export const clusterMessageSchema = z.discriminatedUnion('kind', [
     ...formation,
     endpoints: z.array(endpoint.nullable()).max(64),
     secret: z.string().max(500),
+  }),
+  z.object({
+    kind: z.literal('model-fetch'),
+    epoch: epochSchema,
+    model: modelRef,
+    from: machine,
   }),
   z.object({
     kind: z.literal('group-stop'),

@@ -35,6 +35,15 @@ export const deploymentView = z.object({
   replicas: z.number(),
   status: z.enum(['ready', 'starting', 'waiting', 'degraded']),
   detail: z.string(),
+  /** What the loss of each of its machines would do. */
+  losses: z.array(
+    z.object({
+      machine: z.string(),
+      survives: z.boolean(),
+      gapMs: z.number().nullable(),
+      how: z.string(),
+    }),
+  ),
   groups: z.array(groupView),
 })
 

@@ -19,6 +19,7 @@ const attemptMessages = [
     group: z.string(),
     question: submitFrame.omit({ kind: true, attempt: true, replay: true }),
     replay: submitFrame.shape.replay,
+    alone: z.boolean().exactOptional(),
   }),
   z.object({ kind: z.literal('attempt-cancel'), attempt: z.string() }),
   /** Some frames may have been lost with a link: send again from this position. */
@@ -56,7 +57,12 @@ const attemptMessages = [
     code: z.string(),
     message: z.string(),
   }),
-  z.object({ kind: z.literal('attempt-lost'), attempt: z.string(), cause: z.string() }),
+  z.object({
+    kind: z.literal('attempt-lost'),
+    attempt: z.string(),
+    cause: z.string(),
+    crash: z.object({ alone: z.boolean() }).exactOptional(),
+  }),
 ] as const
 
 /** A rank's place in its group, and whose word it is. */

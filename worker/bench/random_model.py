@@ -16,7 +16,7 @@ def write_random_model(folder: Path, dtype: mx.Dtype = mx.float32, **changes: An
     config = dict(
         model_type="llama", hidden_size=32, num_hidden_layers=1, intermediate_size=64, num_attention_heads=2,
         num_key_value_heads=2, rms_norm_eps=1e-5, vocab_size=512, rope_theta=1e4, tie_word_embeddings=False,
-        max_position_embeddings=8192, eos_token_id=256, **changes,
+        max_position_embeddings=8192, eos_token_id=256,
     )  # fmt: skip
     config.update(changes)
     model_class, args = _get_classes(config)

@@ -22,6 +22,7 @@ os.environ.update(
 from .checks import FrameError  # noqa: E402
 from .frames import FrameWriter, Load, load_of, parse_line  # noqa: E402
 from .intake import Intake, log, read_lines  # noqa: E402
+from .reporting import die, guarded, ready_frame  # noqa: E402
 from .service import Service  # noqa: E402
 
 
@@ -45,17 +46,16 @@ def main() -> None:
         die(out, "engine-failed", f"the engine failed: {type(error).__name__}: {str(error)[:200]}")
 
 
-def die(out: FrameWriter, code: str, message: str) -> None:
-    out.send({"kind": "failed", "attempt": None, "code": code, "message": message})
-    os._exit(1)
-
-
 def serve(reading: int, out: FrameWriter) -> None:
     began = time.monotonic()
     os.set_blocking(reading, True)
     lines = read_lines(reading)
     out.send({"kind": "progress", "phase": "start", "attempt": None, "done": 0, "total": 1})
     load = first_frame(lines.get())
+
+    if not load.alone:
+        serve_in_group(load, lines, out)
+        return
 
     def progress(phase: str, done: float, total: float) -> None:
         out.send({"kind": "progress", "phase": phase, "attempt": None, "done": done, "total": total})
@@ -72,6 +72,31 @@ def serve(reading: int, out: FrameWriter) -> None:
     out.send(ready_frame(service, (loaded - began) * 1000, (tried - loaded) * 1000))
     threading.Thread(target=guarded, args=(lambda: intake.run(lines), out), name="intake", daemon=True).start()
     loop.run()
+
+
+def serve_in_group(load: Load, lines: Any, out: FrameWriter) -> None:
+    from .folder import ModelRefused
+    from .pipeline.handshake import GroupMismatch
+    from .pipeline.link import PeerLost
+    from .pipeline.member import Member, kind_of
+    from .pipeline.ring import CannotConnect
+    from .world.errors import CannotJoin
+    from .world.member import WorldMember
+
+    group = f'Cannot serve "{load.model_name}" in group {load.group}'
+    try:
+        if load.world.size > 1 and (load.stage_count == 1 or not load.leads):
+            WorldMember(load, lines, out).run()
+        else:
+            Member(load, kind_of(load, out), lines, out).run()
+    except ModelRefused as refused:
+        raise CannotStart(f'Cannot load "{load.model_name}": {refused}') from None
+    except GroupMismatch as mismatch:
+        die(out, "group-mismatch", f"{group}: the ranks differ: {mismatch}")
+    except (CannotConnect, CannotJoin) as alone:
+        die(out, "group-unreachable", f"{group}: {alone}")
+    except PeerLost as lost:
+        die(out, "peer-lost", f"{group}: {lost}")
 
 
 def first_frame(line: bytes) -> Load:
@@ -95,8 +120,6 @@ def build(load: Load, progress: Any) -> Service:
     from .folder import ModelRefused, check_folder
 
     try:
-        if not load.alone:
-            raise ModelRefused("this worker serves whole models only; it cannot be one stage or rank of several")
         config = check_folder(Path(load.model_path))
         from .loading import build_service  # takes seconds: only when there is something to load
 
@@ -111,32 +134,6 @@ def try_canary(service: Service) -> None:
 
     if not one_token(service):
         raise CannotStart("the model was loaded but gave no token with a probability; its weights may be damaged")
-
-
-def ready_frame(service: Service, load_ms: float, canary_ms: float) -> dict[str, Any]:
-    memory = service.memory
-    return {
-        "kind": "ready",
-        "pid": os.getpid(),
-        "device": service.device,
-        "versions": service.versions,
-        "contextTokens": min(service.context_tokens, memory.tokens_max()),
-        "vocabulary": service.language.vocabulary,
-        "rowsMax": service.limits.rows_max,
-        "weightsBytes": memory.weights_bytes,
-        "kvBytesPerToken": memory.per_token,
-        "batching": "merged" if service.merging else "separate",
-        "loadMs": round(load_ms, 1),
-        "canaryMs": round(canary_ms, 1),
-        "abilities": service.language.abilities,
-    }
-
-
-def guarded(work: Any, out: FrameWriter) -> None:
-    try:
-        work()
-    except BaseException as error:
-        die(out, "intake-failed", f"the intake failed: {type(error).__name__}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What the loop drives, whatever is behind it: MLX, a script, a pipeline."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from .rows import Chunk, Draw, Row
@@ -14,6 +14,10 @@ class Engine(Protocol):
     reads_first: bool
     """Whether a step's tokens are read before the next step begins. Where the layers and the draw are in one
     process, the next step is prepared before its tokens are known; a pipeline's first stage has to wait."""
+
+    on_wait: Callable[[bool], None]
+    """Of an engine that reads first: called now and then while it waits for other ranks, with whether they
+    have made progress since."""
 
     def prefill(self, chunks: list[Chunk], slices: int) -> Iterator[None]:
         """Puts tokens of rows into their caches; yields after each of about `slices` parts of the work.

@@ -86,6 +86,8 @@ _limits = shape(
     chunkMsMax=positive,
     prefixCacheBytesMax=count,
     peerTimeoutMsMax=positive,
+    connectTimeoutMsMax=optional(positive),
+    relinkWaitMsMax=optional(count),
 )
 _world = shape(
     rank=count,
@@ -143,6 +145,8 @@ class Limits:
     chunk_ms_max: int
     prefix_cache_bytes_max: int = 0
     peer_timeout_ms_max: int = 5000
+    connect_timeout_ms_max: int = 30_000
+    relink_wait_ms_max: int = 60_000
 
 
 @dataclass(frozen=True)
@@ -284,6 +288,8 @@ def load_of(frame: dict[str, Any]) -> Load:
             chunk_ms_max=limits["chunkMsMax"],
             prefix_cache_bytes_max=limits["prefixCacheBytesMax"],
             peer_timeout_ms_max=limits["peerTimeoutMsMax"],
+            connect_timeout_ms_max=limits.get("connectTimeoutMsMax", 30_000),
+            relink_wait_ms_max=limits.get("relinkWaitMsMax", 60_000),
         ),
     )
 

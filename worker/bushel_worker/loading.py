@@ -1,8 +1,10 @@
-"""Loads a model for the MLX engine: checks, lazy read, only what the stage holds, one layer at a time."""
+"""Loads a stage for MLX: checks, lazy read, only what the stage holds, one layer at a time."""
 
+import ctypes
 import platform
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,14 +16,20 @@ from mlx_lm.utils import dequantize_model, load_model, load_tokenizer
 
 from . import VERSION
 from .engine import MlxEngine
+from .engine_port import Engine
 from .folder import ModelRefused
 from .frames import Load
 from .hub_language import HubLanguage
 from .memory import CacheCost, MemoryPlan
-from .selftest import prompts_agree, rows_agree
+from .selftest import entering, prompts_agree, rows_agree
 from .service import Service
 from .stage import CannotCut, Stage
+from .stage_port import StagePort
 from .stage_rows import StageRows
+from .world.company import Company
+from .world.parts import Parts
+from .world.share import Precision, share_stage
+from .world.shares import CannotShare
 
 Progress = Callable[[str, float, float], None]
 
@@ -34,60 +42,146 @@ TRIMMABLE = ("KVCache", "QuantizedKVCache")
 _DTYPES = {"float32": mx.float32, "bfloat16": mx.bfloat16, "float16": mx.float16}
 
 
+
+
+@dataclass(frozen=True)
+class LoadedStage:
+    port: StagePort
+    layers: tuple[int, int]
+    on_cpu: bool
+    memory: MemoryPlan
+    merging: bool  # whether rows may share a micro-batch
+    together: bool  # whether prompts may be read in one pass
+    tokens_per_second: float
+    context_tokens: int
+    vocabulary: int  # the width of the logits; 0 where none are made
+    trims: bool = False  # whether its caches can be cut short
+
+    def facts(self) -> dict[str, Any]:
+        """What the head must know of another stage."""
+        return {
+            "layers": self.layers,
+            "memory": asdict(self.memory),
+            "merging": self.merging,
+            "together": self.together,
+            "tokensPerSecond": self.tokens_per_second,
+            "contextTokens": self.context_tokens,
+            "vocabulary": self.vocabulary,
+            "kvBytesPerToken": self.memory.per_token,
+        }
+
+
 def build_service(load: Load, config: dict[str, Any], progress: Progress) -> Service:
     """Of a folder that `check_folder` has passed, with its config. Raises ModelRefused with the reason."""
-    folder = Path(load.model_path)
-    on_cpu = mx.default_device() == mx.cpu
-    model, tokenizer = _open(folder)
-    _set_dtype(model, load.dtype, on_cpu)
-    try:
-        stage = Stage(model)
-    except CannotCut as error:
-        raise ModelRefused(str(error)) from None
-    limit = load.limits.memory_bytes_max
-    weights_bytes = _read_weights(stage, limit, progress)
+    loaded = load_stage(load, config, progress)
+    return service_of(load, loaded, MlxEngine(loaded.port, loaded.on_cpu), open_tokenizer(load, config))
 
-    vocabulary = _vocabulary(model, stage)
+
+def service_of(load: Load, loaded: LoadedStage, engine: Engine, tokenizer: Any) -> Service:
+    """For a stage that is a whole model."""
+    return Service(
+        engine=engine,
+        language=HubLanguage(tokenizer, loaded.vocabulary),
+        memory=loaded.memory,
+        limits=load.limits,
+        context_tokens=loaded.context_tokens,
+        merging=loaded.merging,
+        reading_together=loaded.together,
+        tokens_per_second=loaded.tokens_per_second,
+        device=device_name(loaded.on_cpu),
+        versions=versions(),
+        canary=[min(loaded.vocabulary - 1, 5), min(loaded.vocabulary - 1, 7)],
+        trims=loaded.trims,
+    )
+
+
+def load_stage(load: Load, config: dict[str, Any], progress: Progress, company: Company | None = None) -> LoadedStage:
+    """Raises ModelRefused with the reason. The ranks of a world do all of this together, the self-test too."""
+    on_cpu = mx.default_device() == mx.cpu
+    limit = load.limits.memory_bytes_max
+    if company is not None:
+        stage, weights_bytes = _read_share(load, company, on_cpu, progress)
+    else:
+        model = _open(Path(load.model_path))
+        _set_dtype(model, load.dtype, on_cpu)
+        stage = _cut(model, load)
+        weights_bytes = _read_weights(stage, limit, progress)
     progress("self-test", 0, 1)
-    caches, tokens_per_second = _probe(stage, vocabulary)
+    vocabulary = int(_setting(config, "vocab_size") or 256)
+    caches, tokens_per_second, width = _probe(stage, vocabulary)
     heads = _setting(config, "num_key_value_heads") or _setting(config, "num_attention_heads") or 2
     merging = all(hasattr(cache, "merge") for cache in caches) and rows_agree(stage, vocabulary, int(heads))
     together = merging and prompts_agree(stage, vocabulary)
     progress("self-test", 1, 1)
-
     memory = _memory_plan(config, caches, weights_bytes, limit, on_cpu)
-    language = HubLanguage(tokenizer, vocabulary)
-    return Service(
-        engine=MlxEngine(StageRows(stage), on_cpu),
-        language=language,
-        memory=memory,
-        limits=load.limits,
-        context_tokens=_context_tokens(config, load.limits.context_tokens_max),
+    trims = all(type(cache).__name__ in TRIMMABLE for cache in caches)
+    del caches
+    _give_back()  # what the tests have used is not kept: a rank holds its share and little else
+    rows = StageRows(stage)
+    return LoadedStage(
+        port=rows if company is None or not load.leads else company.lead(rows),
+        layers=stage.span,
+        on_cpu=on_cpu,
+        memory=memory if company is None else company.tightest(memory),
         merging=merging,
-        trims=all(type(cache).__name__ in TRIMMABLE for cache in caches),
-        reading_together=together,
+        together=together,
+        trims=trims,
         tokens_per_second=tokens_per_second,
-        device=_device(on_cpu),
-        versions={
-            "bushel": VERSION,
-            "python": platform.python_version(),
-            "mlx": version("mlx"),
-            "mlx-lm": version("mlx-lm"),
-            "transformers": version("transformers"),
-        },
-        canary=[min(vocabulary - 1, 5), min(vocabulary - 1, 7)],
+        context_tokens=_context_tokens(config, load.limits.context_tokens_max),
+        vocabulary=width if stage.last else 0,
     )
 
 
-def _open(folder: Path) -> tuple[nn.Module, Any]:
-    """The model, nothing of it read yet, and its tokenizer. Code from the folder is never run."""
+def open_tokenizer(load: Load, config: dict[str, Any]) -> Any:
+    folder = Path(load.model_path)
     try:
-        model, config = load_model(folder, lazy=True, strict=True, trust_remote_code=False)
         tokenizer = load_tokenizer(folder, {"trust_remote_code": False}, eos_token_ids=config.get("eos_token_id"))
-    except Exception as error:  # mlx-lm, transformers and tokenizers raise all kinds here
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelRefused(f"mlx-lm cannot open it: {lines[0][:300]}") from None
-    return model, tokenizer
+    except Exception as error:  # transformers and tokenizers raise all kinds here
+        raise _refusal(error) from None
+    _give_back()
+    return tokenizer
+
+
+def versions() -> dict[str, str]:
+    return {
+        "bushel": VERSION,
+        "python": platform.python_version(),
+        "mlx": version("mlx"),
+        "mlx-lm": version("mlx-lm"),
+        "transformers": version("transformers"),
+    }
+
+
+def dtype_name(dtype: str) -> str:
+    """What a rank computes with: ranks of a group must say the same."""
+    return "float32" if dtype == "auto" and mx.default_device() == mx.cpu else dtype
+
+
+def _cut(model: nn.Module, load: Load) -> Stage:
+    try:
+        stage = Stage(model, None if load.stage_count == 1 else load.layers)
+    except CannotCut as error:
+        raise ModelRefused(str(error)) from None
+    if (stage.first, stage.last) != (load.first, load.last):
+        raise ModelRefused(
+            f"stage {load.stage_index} of {load.stage_count} was given layers {load.layers[0]} to {load.layers[1]} of "
+            f"{stage.count}: the first stage must begin with layer 0 and only the last one end with the last"
+        )
+    return stage
+
+
+def _refusal(error: Exception) -> ModelRefused:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return ModelRefused(f"mlx-lm cannot open it: {lines[0][:300]}")
+
+
+def _open(folder: Path, parts: Parts | None = None) -> nn.Module:
+    """The model, nothing of it read yet. Code from the folder is never run."""
+    watching = {} if parts is None else {"get_model_classes": parts.model_classes}
+    try:
+        return load_model(folder, lazy=True, strict=True, trust_remote_code=False, **watching)[0]
+    except Exception as error:  # mlx-lm raises all kinds here
+        raise _refusal(error) from None
 
 
 def _set_dtype(model: nn.Module, dtype: str, on_cpu: bool) -> None:
@@ -105,15 +199,50 @@ def _set_dtype(model: nn.Module, dtype: str, on_cpu: bool) -> None:
         dequantize_model(model)
 
 
-def _read_weights(stage: Stage, limit: int, progress: Progress) -> int:
-    groups = stage.parameter_groups()
-    total = sum(array.nbytes for group in groups for array in group)
+def _read_share(load: Load, company: Company, on_cpu: bool, progress: Progress) -> tuple[Stage, int]:
+    parts = Parts(Path(load.model_path))
+    model = _open(Path(load.model_path), parts)
+    limit = load.limits.memory_bytes_max
+
+    def told(done: float, total: float) -> None:
+        _check_size(int(total), limit)
+        progress("load", done, total)
+
+    _limit_memory(limit)
+    precision = Precision(_DTYPES.get(load.dtype, mx.float32 if on_cpu else None), on_cpu)
+    try:
+        found = share_stage(model, load, company.group, parts, precision, told)
+    except (CannotShare, CannotCut) as error:
+        raise ModelRefused(str(error)) from None
+    company.together()
+    return found
+
+
+def _give_back() -> None:
+    """Free memory goes back to the system: MLX keeps its own for later, and glibc keeps tens of megabytes."""
+    mx.clear_cache()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def _check_size(total: int, limit: int) -> None:
     if total > limit:
         raise ModelRefused(f"its weights need {_mb(total)} but this rank may use {_mb(limit)}")
+
+
+def _limit_memory(limit: int) -> None:
     mx.set_cache_limit(_working_bytes(limit) // 2)
     recommended = mx.device_info().get("max_recommended_working_set_size")
     if recommended:
         mx.set_wired_limit(min(int(recommended), limit))
+
+
+def _read_weights(stage: Stage, limit: int, progress: Progress) -> int:
+    groups = stage.parameter_groups()
+    total = sum(array.nbytes for group in groups for array in group)
+    _check_size(total, limit)
+    _limit_memory(limit)
     done = 0
     for group in groups:
         progress("load", done, total)
@@ -124,22 +253,18 @@ def _read_weights(stage: Stage, limit: int, progress: Progress) -> int:
     return total
 
 
-def _vocabulary(model: nn.Module, stage: Stage) -> int:
-    """The width of the logits, which may be more than the tokenizer has tokens."""
-    return stage(mx.array([[0]]), stage.new_caches()).shape[-1]
-
-
-def _probe(stage: Stage, vocabulary: int) -> tuple[list[Any], float]:
-    """One row's caches after a short prompt, and how fast it was read (the second time: the first warms up)."""
+def _probe(stage: Stage, vocabulary: int) -> tuple[list[Any], float, int]:
+    """One row's caches after a short prompt, how fast it was read (the second time: the first warms up), and
+    the width of what left."""
     caches: list[Any] = []
-    seconds = 0.0
+    seconds, width = 0.0, 0
     for count in (4, PROBE_TOKENS):
         caches = stage.new_caches()
         began = time.perf_counter()
-        stage(mx.array([[index % vocabulary for index in range(count)]]), caches)
-        mx.eval([cache.state for cache in caches])
-        seconds = time.perf_counter() - began
-    return caches, PROBE_TOKENS / seconds
+        out = stage(entering(stage, mx.array([[index % vocabulary for index in range(count)]])), caches)
+        mx.eval([cache.state for cache in caches], *([] if stage.last else [out]))
+        seconds, width = time.perf_counter() - began, out.shape[-1]
+    return caches, PROBE_TOKENS / seconds, width
 
 
 def _memory_plan(config: dict[str, Any], caches: list[Any], weights_bytes: int, limit: int, on_cpu: bool) -> MemoryPlan:
@@ -196,7 +321,7 @@ def _setting(config: dict[str, Any], key: str) -> Any:
     return None
 
 
-def _device(on_cpu: bool) -> str:
+def device_name(on_cpu: bool) -> str:
     if on_cpu:
         return f"cpu ({platform.machine()})"
     return f"gpu ({mx.device_info().get('device_name', 'unknown')})"

@@ -83,6 +83,11 @@ class Loop:
         self._stats()
         self._tell({"kind": "pulse", "step": self._steps, "busy": False})
 
+    def waited(self, progressed: bool) -> None:
+        """The engine waits for other ranks; `progressed`: it has heard of a step of theirs meanwhile."""
+        self._steps += progressed
+        self._pulse()
+
     def _round(self) -> bool:
         while not self.orders.empty():
             self._take_order(self.orders.get())
@@ -106,6 +111,8 @@ class Loop:
             else:
                 self._scheduler.add(row)
             return
+        if kind == "lost":  # a neighbour went while there was nothing to do
+            raise subject
         found = self._scheduler.remove(subject)
         if found is not None:
             row, where = found
@@ -201,16 +208,12 @@ class Loop:
         self._first_waits = bool(self._scheduler.batches) and not self._decoding()
         for batch in list(self._scheduler.batches):
             began = time.monotonic()
-            joining, leaving = batch.joining, batch.leaving
-            self._left = self._left or bool(leaving)
-            # A row that can draw only one more token needs no further step.
-            goes_on = bool(joining) or any(len(row.ids) + 1 < row.tokens_max for row in batch.members)
-            self._engine.step(batch.number, joining, leaving, goes_on)
-            self._scheduler.settle(batch)
-            draws = self._engine.read(batch.number)
-            self._steps += 1
-            if draws:
-                self._deliver(batch, draws)
+            if self._engine.reads_first:
+                self._read_tokens(batch)
+            if batch.members:
+                self._begin_step(batch)
+                if not self._engine.reads_first:
+                    self._read_tokens(batch)
             self._pace.wrote(time.monotonic() - began)
         self._drop_empty()
         if self._left and len(self._scheduler.batches) > 1:
@@ -220,6 +223,21 @@ class Loop:
             else:
                 self._engine.merge(pair[0].number, pair[1].number)
                 self._scheduler.merged(*pair)
+
+    def _begin_step(self, batch: Batch) -> None:
+        joining, leaving = batch.joining, batch.leaving
+        self._left = self._left or bool(leaving)
+        # A row that can draw only one more token needs no further step.
+        goes_on = bool(joining) or any(len(row.ids) + 1 < row.tokens_max for row in batch.members)
+        self._engine.step(batch.number, joining, leaving, goes_on)
+        self._scheduler.settle(batch)
+
+    def _read_tokens(self, batch: Batch) -> None:
+        leaving = set(batch.leaving)
+        draws = [draw for draw in self._engine.read(batch.number) if draw.row not in leaving]
+        self._steps += 1
+        if draws:
+            self._deliver(batch, draws)
 
     def _decoding(self) -> bool:
         return any(batch.rows for batch in self._scheduler.batches)

@@ -74,3 +74,19 @@ class MemoryPlan:
         # tokens * (position + tokens) * score_bytes ≤ working / 2
         room = self.working_bytes / 2 / self.score_bytes
         return max(1, int(((position * position + 4 * room) ** 0.5 - position) / 2))
+
+
+@dataclass(frozen=True)
+class GroupMemory(MemoryPlan):
+    """The head's own plan, made to count what is tightest anywhere in the group: a row that costs a tenth of
+    another stage's room costs a tenth here. Rows are held by all stages, and any may be the first to be full."""
+
+    others: tuple[MemoryPlan, ...] = ()
+
+    def row_bytes(self, tokens: int) -> int:
+        own = super().row_bytes(tokens)
+        shares = (other.row_bytes(tokens) / max(other.capacity_bytes, 1) for other in self.others)
+        return max(own, int(max(shares, default=0.0) * self.capacity_bytes))
+
+    def chunk_tokens_max(self, position: int) -> int:
+        return min([super().chunk_tokens_max(position), *(o.chunk_tokens_max(position) for o in self.others)])

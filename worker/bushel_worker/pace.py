@@ -1,6 +1,7 @@
 """Shares the engine's time between reading prompts and writing answers."""
 
 DECODING_CHUNK_MS = 250  # while others write: long enough to be efficient, short enough not to be felt
+CHUNK_TOKENS_MIN = 8  # a pass over so few costs hardly more than over one: smaller chunks only take longer
 SPEED_MEMORY = 0.5  # of the last measurement in the running estimate
 
 
@@ -17,12 +18,12 @@ class Pace:
     def chunk_tokens(self, left: int, decoding: bool) -> int:
         """How much to read next of a prompt with so much left; 0: not now, answers have their turn. A chunk
         is planned at 0.6 of the limit, because the estimate may be off."""
-        whole = max(1, int(self.tokens_per_second * self._chunk_ms_max * 0.6 / 1000))
+        whole = max(CHUNK_TOKENS_MIN, int(self.tokens_per_second * self._chunk_ms_max * 0.6 / 1000))
         if not decoding:
             return whole
         if self._debt_seconds >= self._chunk_ms_max / 1000:
             return 0
-        small = max(1, int(self.tokens_per_second * min(DECODING_CHUNK_MS, self._chunk_ms_max) / 1000))
+        small = max(CHUNK_TOKENS_MIN, int(self.tokens_per_second * min(DECODING_CHUNK_MS, self._chunk_ms_max) / 1000))
         return whole if left <= whole else small
 
     def read(self, tokens: int, seconds: float, decoding: bool) -> None:

@@ -43,7 +43,10 @@ class Batch:
 
 
 class Scheduler:
-    def __init__(self, memory: MemoryPlan, rows_max: int, merging: bool, reading_together: bool) -> None:
+    def __init__(self, memory: MemoryPlan, rows_max: int, merging: bool, reading_together: bool, spread: int = 1) -> None:
+        """`spread`: how many micro-batches there should be before any of them gets a second row, one for
+        each stage of a pipeline, so that all stages have something to do."""
+        self._spread = spread
         self._memory, self._rows_max, self._merging = memory, rows_max, merging
         self._reading_together = reading_together
         self.waiting: list[Row] = []  # oldest first
@@ -174,14 +177,17 @@ class Scheduler:
 
     def _place(self, row: Row) -> Batch | None:
         """Rows share a step unless reading the padding would take longer than reading the weights again."""
-        best, least = None, float("inf")
+        if len(self.batches) < self._spread:
+            return None
+        best, least = None, (0, float("inf"))
         for batch in self.batches if self._merging else ():
             lengths = [member.length for member in batch.members]
             if lengths:
                 padding = self._memory.padding_bytes([*lengths, row.length])
                 more = padding - self._memory.padding_bytes(lengths)
-                if padding <= self._memory.weights_bytes and more < least:
-                    best, least = batch, more
+                cost = (len(lengths) if self._spread > 1 else 0, more)
+                if padding <= self._memory.weights_bytes and (best is None or cost < least):
+                    best, least = batch, cost
         return best
 
     # --- micro-batches
@@ -194,7 +200,7 @@ class Scheduler:
     def mergeable(self) -> tuple[Batch, Batch] | None:
         """Two settled micro-batches that would be cheaper as one: after rows have left, padding that was
         too much may be little. Half of the weights, not all, so that none is split and merged in turns."""
-        if not self._merging:
+        if not self._merging or len(self.batches) <= self._spread:
             return None
         settled = [batch for batch in self.batches if not batch.joining and not batch.leaving]
         room = self._memory.capacity_bytes - self.used_bytes()

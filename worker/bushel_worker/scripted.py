@@ -17,6 +17,7 @@ a path that is not a file means the defaults.
     crashAt, hangAt, spinAt, garbageAt, raiseAt
                           a number n: when any answer reaches its n-th token, the process is killed, sleeps
                           for ever, burns a core for ever, writes junk to the frame pipe, raises
+    faultRank             the rank of a group that does so (0, the head)
 
 The vocabulary is the 256 bytes and an end token, 256: one token is one byte, so characters are split
 over tokens on purpose. Answers depend on prompt, seed and position alone, so they can be resumed.
@@ -130,6 +131,9 @@ class Script:
         value = self._fields.get(name, default)
         return float(value) if isinstance(value, (int, float)) else default
 
+    def flag(self, name: str, default: bool) -> bool:
+        return bool(self._fields.get(name, default))
+
     def reaches(self, name: str, position: int) -> bool:
         return self._fields.get(name) == position
 
@@ -146,6 +150,20 @@ class Script:
         while len(written) < length:
             written += source.choice(WORDS).encode() + b" "
         return bytes(written[:length]), True
+
+    def misbehave(self, position: int) -> None:
+        if self.reaches("crashAt", position):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.reaches("hangAt", position):
+            while True:
+                time.sleep(3600)
+        if self.reaches("spinAt", position):
+            while True:
+                pass
+        if self.reaches("garbageAt", position):
+            os.write(int(os.environ.get("BUSHEL_FRAMES_OUT", "4")), b'{"kind":"step",\x00\xff garbage\n[1,2\n')
+        if self.reaches("raiseAt", position):
+            raise RuntimeError("the script says so")
 
 
 class ScriptedEngine:
@@ -193,26 +211,11 @@ class ScriptedEngine:
 
     def _draw(self, row: Row) -> Draw:
         position, answer = len(row.ids), self._answers[row]
-        self._misbehave(position)
+        self._script.misbehave(position)
         token = answer[position] if position < len(answer) else END if row.ends else 46
         if row.logprobs is None:
             return Draw(row, token)
         return Draw(row, token, -0.25, [(token, -0.25), (32, -2.5), (101, -3.5)][: row.logprobs])
-
-    def _misbehave(self, position: int) -> None:
-        script = self._script
-        if script.reaches("crashAt", position):
-            os.kill(os.getpid(), signal.SIGKILL)
-        if script.reaches("hangAt", position):
-            while True:
-                time.sleep(3600)
-        if script.reaches("spinAt", position):
-            while True:
-                pass
-        if script.reaches("garbageAt", position):
-            os.write(int(os.environ.get("BUSHEL_FRAMES_OUT", "4")), b'{"kind":"step",\x00\xff garbage\n[1,2\n')
-        if script.reaches("raiseAt", position):
-            raise RuntimeError("the script says so")
 
     def merge(self, batch: int, other: int) -> None:
         self._batches[batch] = self._batches[batch] + self._batches.pop(other)
@@ -239,7 +242,8 @@ class ScriptedEngine:
         return 0, 0
 
 
-def build_scripted(load: Load, progress: Callable[[str, float, float], None]) -> Service:
+def read_script(load: Load, progress: Callable[[str, float, float], None]) -> Script:
+    """Takes as long as the script says that loading takes."""
     fields: Any = {}
     path = Path(load.model_path)
     if path.is_file():
@@ -247,28 +251,37 @@ def build_scripted(load: Load, progress: Callable[[str, float, float], None]) ->
     script = Script(fields if isinstance(fields, dict) else {})
     progress("load", 0, 1)
     time.sleep(script.number("loadMs", 0) / 1000)
-    if fields.get("failLoad"):
+    if script.flag("failLoad", False):
         raise RuntimeError(str(fields["failLoad"]))
     progress("load", 1, 1)
-    per_token = script.number("kvBytesPerToken", 1000)
+    return script
+
+
+def scripted_service(load: Load, script: Script, engine: Any) -> Service:
     limit = load.limits.context_tokens_max
     context = int(script.number("contextTokens", 32768))
+    merging = script.flag("merging", True)
     return Service(
-        engine=ScriptedEngine(script),
+        engine=engine,
         language=ScriptedLanguage(),
         memory=MemoryPlan(
             capacity_bytes=load.limits.memory_bytes_max,
             weights_bytes=0,
             working_bytes=0,
-            costs=(CacheCost(per_token),),
+            costs=(CacheCost(script.number("kvBytesPerToken", 1000)),),
         ),
         limits=load.limits,
         context_tokens=min(context, limit) if limit else context,
-        merging=bool(fields.get("merging", True)),
+        merging=merging,
+        reading_together=merging,
         trims=True,
-        reading_together=bool(fields.get("merging", True)),
         tokens_per_second=script.number("prefillTokensPerSecond", 20000),
         device="scripted",
         versions={"bushel": VERSION},
         canary=[72, 105],
     )
+
+
+def build_scripted(load: Load, progress: Callable[[str, float, float], None]) -> Service:
+    script = read_script(load, progress)
+    return scripted_service(load, script, ScriptedEngine(script))

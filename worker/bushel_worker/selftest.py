@@ -42,7 +42,7 @@ def prompts_agree(stage: Stage, vocabulary: int) -> bool:
     prompts = [_prompt(3, vocabulary), _prompt(8, vocabulary)]
     try:
         read = [prompt[:-1] for prompt in prompts]
-        _, caches = read_padded(stage, [len(tokens) for tokens in read], _entering(stage, padded(read)))
+        _, caches = read_padded(stage, [len(tokens) for tokens in read], entering(stage, padded(read)))
         mx.eval([cache.state for cache in caches])
         for index, prompt in enumerate(prompts):
             wanted = _step(stage, [prompt[-1]], _filled(stage, prompt))
@@ -67,18 +67,18 @@ def _prompt(length: int, vocabulary: int) -> list[int]:
 
 def _filled(stage: Stage, prompt: list[int]) -> list[Any]:
     caches = stage.new_caches()
-    stage(_entering(stage, mx.array([prompt[:-1]])), caches)
+    stage(entering(stage, mx.array([prompt[:-1]])), caches)
     mx.eval([cache.state for cache in caches])
     return caches
 
 
 def _step(stage: Stage, tokens: list[int], caches: list[Any]) -> mx.array:
-    leaving = stage(_entering(stage, mx.array(tokens)[:, None]), caches)[:, -1]
+    leaving = stage(entering(stage, mx.array(tokens)[:, None]), caches)[:, -1]
     mx.eval(leaving)
     return leaving
 
 
-def _entering(stage: Stage, ids: mx.array) -> mx.array:
+def entering(stage: Stage, ids: mx.array) -> mx.array:
     """What enters a stage for these ids: a later one gets invented hidden states, alike for the same id."""
     if stage.first:
         return ids

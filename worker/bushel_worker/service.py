@@ -25,12 +25,16 @@ class Service:
     device: str
     versions: dict[str, str]
     canary: list[int]  # a prompt to try before anyone else does
+    spread: int = 1  # micro-batches that should be under way at once: as many as there are stages
     trims: bool = False  # whether caches can be cut short, so that part of a kept prefix is of use
 
     def loop(self, send: Send) -> Loop:
-        scheduler = Scheduler(self.memory, self.limits.rows_max, self.merging, self.reading_together)
+        scheduler = Scheduler(self.memory, self.limits.rows_max, self.merging, self.reading_together, self.spread)
         pace = Pace(self.limits.chunk_ms_max, self.tokens_per_second)
-        return Loop(self.engine, self.language, self.memory, scheduler, pace, self._prefixes(), send)
+        loop = Loop(self.engine, self.language, self.memory, scheduler, pace, self._prefixes(), send)
+        if self.engine.reads_first:
+            self.engine.on_wait = loop.waited
+        return loop
 
     def _prefixes(self) -> PrefixCache:
         budget = self.limits.prefix_cache_bytes_max if getattr(self.engine, "reuses_prefixes", False) else 0

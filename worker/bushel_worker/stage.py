@@ -5,7 +5,8 @@ layer's index stays true.
 
 The model is still called with its full list of caches. The entry of a layer held elsewhere is an alias
 of a local cache of the same kind, because models take their attention masks from the caches of fixed
-layers.
+layers. Where the stage holds no cache of a kind, a shadow stands in that only counts tokens: some models
+take every layer's position from the cache of one.
 
 Which of the modules outside the layers a stage needs is found by trying: the model is called once,
 lazily, and what is called only before the first layer held is of no use to a later stage, nor is what is called
@@ -18,7 +19,17 @@ from typing import Any
 import mlx.core as mx
 import mlx.nn as nn
 from mlx.utils import tree_flatten
-from mlx_lm.models.cache import CacheList, make_prompt_cache
+from mlx_lm.models.cache import CacheList, KVCache, RotatingKVCache, make_prompt_cache
+
+
+# Architectures whose later layers read more than hidden states, which nothing in their shapes gives away.
+UNCUTTABLE = {
+    "gemma3n": "every layer reads the token ids, and later layers the caches of earlier ones",
+    "gemma4": "every layer may read the token ids, and later layers the caches of earlier ones",
+    "gemma4_text": "every layer may read the token ids, and later layers the caches of earlier ones",
+    "deepseek_v41": "its layers share compressed keys",
+    "iquestloopcoder": "all layers run more than once for a token",
+}
 
 
 class CannotCut(Exception):
@@ -33,13 +44,19 @@ class Stage:
         if not 0 <= start < end <= len(held):
             raise CannotCut(f"layers {start} to {end} do not exist in a model of {len(held)}")
         self.first, self.last = start == 0, end == len(held)
+        self.span, self.count = (start, end), len(held)
         self.layers: list[nn.Module] = held[start:end]
         self._edge: dict[str, Any] = {}  # what enters the first layer held and what leaves the last
         full = make_prompt_cache(model)
-        places = _cache_places(held, len(full))
         self._kinds = [_kind(cache) for cache in full]
-        self._local = [place for place in places[start:end] if place is not None]
+        self._local = list(range(len(full)))
+        self._shadows: list[int] = []
         if not (self.first and self.last):
+            reason = UNCUTTABLE.get(_architecture(model))
+            if reason is not None:
+                raise CannotCut(f"{_architecture(model)} cannot be cut into stages: {reason}")
+            self._local = [place for place in _cache_places(held, len(full))[start:end] if place is not None]
+            self._shadows = self._missing(full)
             for index, layer in enumerate(held):
                 if not start <= index < end:
                     _make_stub(layer)
@@ -52,7 +69,7 @@ class Stage:
     def new_caches(self) -> list[Any]:
         """Empty caches of the layers held, for one row."""
         full = make_prompt_cache(self._model)
-        return [full[place] for place in self._local]
+        return [full[place] for place in (*self._local, *self._shadows)]
 
     def __call__(self, entering: mx.array, caches: list[Any]) -> mx.array:
         """Token ids (rows, tokens) enter the first stage and hidden states (rows, tokens, width) any
@@ -63,6 +80,9 @@ class Stage:
             self._edge["in"] = entering
             entering = mx.zeros(entering.shape[:2], mx.int32)
         out = self._model(entering, cache=self._full(caches))
+        for shadow in caches[len(self._local) :]:
+            nothing = mx.zeros((entering.shape[0], 1, entering.shape[1], 1))
+            shadow.update_and_fetch(nothing, nothing)
         return out if self.last else self._edge.pop("out")
 
     def parameter_groups(self) -> list[list[mx.array]]:
@@ -85,6 +105,9 @@ class Stage:
         self._edge.update(phase="before")
         try:
             self._model(ids, cache=self._full(self.new_caches()))
+        except Exception as error:  # whatever its own code meets where a layer should be
+            what = str(error).splitlines()[0][:120] if str(error) else ""
+            raise CannotCut(f"{_architecture(self._model)} cannot be cut: {type(error).__name__} {what}") from None
         finally:
             for module, kind in restore:
                 module.__class__ = kind
@@ -95,15 +118,27 @@ class Stage:
             if phases is not None and not phases & useful:
                 for array in _own_arrays(module):
                     outside.pop(id(array), None)
-        seen = self._edge.pop("seen", None)
-        self._edge.pop("out", None)
+        seen, out = self._edge.pop("seen", None), self._edge.pop("out", None)
+        for passed in (seen, out):
+            if passed is not None and not (isinstance(passed, mx.array) and passed.ndim == 3):
+                name = _architecture(self._model)
+                raise CannotCut(f"{name} cannot be cut into stages: its layers hand on more than hidden states")
         entering = (ids.shape, ids.dtype) if seen is None else (tuple(seen.shape), seen.dtype)
         return list(outside.values()), entering
+
+    def _missing(self, full: list[Any]) -> list[int]:
+        """A place for each kind of cache that counts tokens and that no layer held here has."""
+        here = {self._kinds[place] for place in self._local}
+        places = {}
+        for place, kind in enumerate(self._kinds):
+            if kind not in here and isinstance(full[place], (KVCache, RotatingKVCache)):
+                places.setdefault(kind, place)
+        return list(places.values())
 
     def _full(self, caches: list[Any]) -> list[Any]:
         full: list[Any] = [None] * len(self._kinds)
         alike: dict[Any, Any] = {}
-        for place, cache in zip(self._local, caches):
+        for place, cache in zip((*self._local, *self._shadows), caches):
             full[place] = cache
             alike.setdefault(self._kinds[place], cache)
         spare: list[Any] | None = None
@@ -118,6 +153,10 @@ class Stage:
 
 def _arrays(module: nn.Module) -> list[mx.array]:
     return list(dict(tree_flatten(module.parameters())).values())
+
+
+def _architecture(model: nn.Module) -> str:
+    return type(model).__module__.rpartition(".")[2]
 
 
 def _layer_list(model: nn.Module) -> list[nn.Module]:
@@ -147,7 +186,7 @@ def _cache_places(layers: list[nn.Module], caches: int) -> list[int | None]:
         places.append(count if has else None)
         count += has
     if count != caches:
-        raise CannotCut(f"it has {len(layers)} layers but {caches} caches, so layers share caches")
+        raise CannotCut(f"it cannot be cut: it has {len(layers)} layers but {caches} caches, so layers share caches")
     return places
 
 
@@ -158,23 +197,31 @@ def _kind(cache: Any) -> Any:
 
 
 def _make_stub(layer: nn.Module) -> None:
-    """Empties a layer but keeps its plain attributes: models read some of them in their loops."""
-    for name in list(layer.keys()):
-        if isinstance(layer[name], (mx.array, nn.Module, list, dict, tuple)):
-            del layer[name]
+    """Takes a layer's arrays but keeps its plain attributes: models read some of them in their loops."""
+    for module in layer.modules():
+        for name in list(module.keys()):
+            if isinstance(module[name], mx.array):
+                del module[name]
     kind = type(layer)
-    layer.__class__ = type(f"{kind.__name__}Elsewhere", (kind,), {"__call__": lambda self, x, *_, **__: x})
+
+    def call(self: nn.Module, *rest: Any, **named: Any) -> Any:
+        return rest[0] if rest else next(iter(named.values()))
+
+    layer.__class__ = type(f"{kind.__name__}Elsewhere", (kind,), {"__call__": call})
 
 
 def _watch(layer: nn.Module, edge: dict[str, Any], entering: bool = False, leaving: bool = False) -> None:
     kind = type(layer)
 
-    def call(self: nn.Module, x: mx.array, *rest: Any, **named: Any) -> mx.array:
+    def call(self: nn.Module, *rest: Any, **named: Any) -> Any:
+        # The hidden states come first, with or without a name.
+        name = None if rest else next(iter(named))
+        x = rest[0] if rest else named[name]
         if entering:
             if "phase" in edge:
                 edge.update(phase="within", seen=x)
             x = edge.pop("in", x)
-        out = kind.__call__(self, x, *rest, **named)
+        out = kind.__call__(self, x, *rest[1:], **named) if rest else kind.__call__(self, **{**named, name: x})
         if leaving:
             edge["out"] = out
             if "phase" in edge:

@@ -6,10 +6,13 @@ Rows and micro-batches are known by number. Arrays that come in may be lazy, and
 caller evaluates what it needs. Ids (rows, tokens) enter the first stage and hidden states (rows, tokens,
 width) any other; logits leave the last stage and hidden states any other."""
 
-from collections.abc import Generator
-from typing import NamedTuple, Protocol
+from __future__ import annotations
 
-import mlx.core as mx
+from collections.abc import Generator
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:  # scripted ranks have spans but no arrays
+    import mlx.core as mx
 
 
 class Span(NamedTuple):

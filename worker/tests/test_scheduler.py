@@ -4,7 +4,7 @@ import unittest
 
 from bushel_worker.frames import Sampling
 from bushel_worker.memory import GROWTH, CacheCost, MemoryPlan
-from bushel_worker.pace import Pace
+from bushel_worker.pace import CHUNK_TOKENS_MIN, Pace
 from bushel_worker.rows import Row
 from bushel_worker.scheduler import PREFILLS_MAX, Scheduler
 from bushel_worker.text import ByteDecoder, TextPlan, Writer
@@ -233,6 +233,13 @@ class Paces(unittest.TestCase):
             read += 0.1
         self.assertAlmostEqual(read, 1.0, delta=0.11)
         self.assertGreater(pace.chunk_tokens(100, decoding=False), 0)
+
+    def test_chunks_do_not_shrink_to_nothing_where_every_pass_costs_a_second(self) -> None:
+        pace = Pace(1000, 100)
+        for _ in range(20):
+            count = pace.chunk_tokens(5000, decoding=True) or 1
+            pace.read(count, 1 + count / 1000, decoding=False)
+        self.assertEqual(pace.chunk_tokens(5000, decoding=False), CHUNK_TOKENS_MIN)
 
     def test_a_short_rest_does_not_spoil_the_estimate(self) -> None:
         pace = Pace(1000, 1000)

@@ -176,13 +176,13 @@ class Refusals(unittest.TestCase):
         self.assertIn(b"refused", rank.stderr)
 
     def test_a_load_that_cannot_work_ends_the_rank_with_a_reason(self) -> None:
-        staged = load_frame("/nowhere", "mlx")
+        staged = load_frame()
         for first, words in (
             (b"nonsense", "not JSON"),
             ({"kind": "cancel", "attempt": "a"}, "must be load"),
             (load_frame(script(failLoad="no such grain")), "no such grain"),
             (load_frame("/nowhere", "mlx"), "does not exist"),
-            ({**staged, "stage": {"index": 0, "count": 2, "layers": [0, 1]}}, "whole models only"),
+            ({**staged, "stage": {"index": 0, "count": 2, "layers": [0, 1]}}, "no address to listen at"),
         ):
             rank = Rank(None)
             rank.send(first)

@@ -1,4 +1,5 @@
 // bushel load: makes a model wanted and waits until it answers.
+import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { type DeploymentView, deploymentView } from '../../wire/cluster-view.ts'
@@ -13,6 +14,7 @@ interface LoadFlags {
   readonly machines?: string
   readonly layers?: string
   readonly backend: string
+  readonly devices?: string
   readonly replicas: string
   readonly standby?: boolean
   readonly context?: string
@@ -31,6 +33,7 @@ export function register(command: Command, context: CliContext): void {
     .option('--machines <names>', 'only these machines, separated by commas')
     .option('--layers <counts>', 'layers per stage, for example 14,10,6')
     .option('--backend <name>', 'auto, ring, jaccl or nccl', 'auto')
+    .option('--devices <file>', 'for JACCL: which RDMA device leads to which machine, as JSON')
     .option('--replicas <n>', 'how many groups serve it', '1')
     .option('--standby', 'keep a loaded spare where memory allows')
     .option('--context <tokens>', 'longest context to serve')
@@ -43,6 +46,7 @@ export function register(command: Command, context: CliContext): void {
         machines: flags.machines?.split(',').map((name) => name.trim()) ?? [],
         layers: flags.layers?.split(',').map((count) => wholeNumber('--layers', count)) ?? [],
         backend: flags.backend,
+        ...(flags.devices === undefined ? {} : { devices: await readDevices(flags.devices) }),
         replicas: wholeNumber('--replicas', flags.replicas),
         standby: flags.standby === true,
         ...(flags.context === undefined
@@ -56,6 +60,19 @@ export function register(command: Command, context: CliContext): void {
       if (flags.json === true) context.out.json(view)
       else context.out.result(`${view?.model ?? deployment} is ${flags.wait ? 'ready' : 'wanted'}.`)
     })
+}
+
+/** A bare matrix, or a hostfile as MLX's own tools write it. */
+async function readDevices(file: string): Promise<unknown> {
+  try {
+    const json: unknown = JSON.parse(await readFile(file, 'utf8'))
+    const hostfile = z.object({ hosts: z.array(z.object({ rdma: z.array(z.unknown()) })) })
+    const parsed = hostfile.safeParse(json)
+    return parsed.success ? parsed.data.hosts.map((host) => host.rdma) : json
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new UserError(`Cannot read the devices in ${file}: ${reason}`)
+  }
 }
 
 function wholeNumber(flag: string, text: string): number {

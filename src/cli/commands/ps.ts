@@ -78,5 +78,10 @@ function drawing(view: DeploymentView): string {
       }
     }
   }
+  for (const { machine, survives, gapMs, how } of view.losses) {
+    const gap =
+      gapMs === null ? '' : `, a pause of about ${Math.max(1, Math.round(gapMs / 1000))} s`
+    lines.push(`  without ${machine}: ${survives ? `goes on${gap}` : 'stops'}; ${how}`)
+  }
   return lines.join('\n')
 }

@@ -26,7 +26,12 @@ Examples:
         signals += 1
         // The second Ctrl-C of an impatient person ends it at once; ranks go with our pipes.
         if (signals > 1) process.exit(exitCodes.interrupted)
-        context.out.note('Stopping; answers in flight may finish …')
+        const { liveCount } = daemon.serving.generations
+        if (liveCount > 0)
+          context.out.note(
+            `Stopping when ${liveCount} answer(s) under way have ended; once more stops at once …`,
+          )
+        else context.out.note('Stopping …')
         void daemon.stop(signal)
       }
       process.on('SIGINT', onSignal)

@@ -1,5 +1,5 @@
 // Coming into a cluster, going out of it, and shutting others out.
-import { roster } from '../../core/cluster/desired.ts'
+import { type RosterEntry, registerKeys, roster } from '../../core/cluster/desired.ts'
 import { decodeInvitation, encodeInvitation } from '../../core/cluster/invite-code.ts'
 import type { Registers } from '../../core/cluster/registers.ts'
 import type { MachineId } from '../../core/ids.ts'
@@ -65,19 +65,19 @@ export function membershipActions(parts: Parts): MembershipActions {
       }
       return measured
     },
+    async drain(name, on) {
+      const { self } = machine.state
+      const found = name === self.name ? { name, machine: self.id } : member(machine, name)
+      if ('refused' in found) return found
+      const value = on ? { since: new Date().toISOString() } : undefined
+      await new Promise<void>((resolve) => {
+        machine.write([{ key: registerKeys.drain(found.machine), value }], () => resolve())
+      })
+      return { name: found.name, id: found.machine }
+    },
     async remove(name) {
-      const found = [...roster(machine.state.registers).values()].find(
-        (entry) =>
-          entry.name === name ||
-          entry.machine === name ||
-          (name.length >= 8 && entry.machine.startsWith(name)),
-      )
-      if (found === undefined) {
-        const names = [...roster(machine.state.registers).values()].map((entry) => entry.name)
-        return {
-          refused: `There is no machine "${name}" in this cluster; there are: ${names.join(', ') || 'none but this one'}`,
-        }
-      }
+      const found = member(machine, name)
+      if ('refused' in found) return found
       if (found.machine === machine.state.self.id)
         return { refused: 'To take this machine out, run "bushel leave" on it' }
       await tombstone(machine, found.machine)
@@ -169,6 +169,20 @@ async function adopt({
 }
 
 /** Every admission of the machine is withdrawn; what is withdrawn never comes back. */
+/** A machine of the roster by its name, its id, or the beginning of that. */
+function member(machine: Machine, name: string): RosterEntry | { refused: string } {
+  const all = [...roster(machine.state.registers).values()]
+  const found = all.find(
+    (entry) =>
+      entry.name === name ||
+      entry.machine === name ||
+      (name.length >= 8 && entry.machine.startsWith(name)),
+  )
+  if (found !== undefined) return found
+  const names = all.map((entry) => entry.name).join(', ') || 'none but this one'
+  return { refused: `There is no machine "${name}" in this cluster; there are: ${names}` }
+}
+
 function tombstone(machine: Machine, id: MachineId): Promise<void> {
   const keys = [...machine.state.registers.keys()].filter((key) => key.startsWith(`roster/${id}/`))
   return new Promise((resolve) => {

@@ -31,7 +31,9 @@ import type { Settings } from '../settings.ts'
 import { readVersion } from '../version.ts'
 import { wantFirstModel } from './first-model.ts'
 import { listen } from './listen.ts'
+import { rankEndpoints } from './rank-endpoints.ts'
 import { membershipActions } from './membership-actions.ts'
+import { ModelFetches } from './model-fetcher.ts'
 import { modelActions } from './model-actions.ts'
 import { Peers, watchBelonging } from './peers.ts'
 import { describeSelf } from './self.ts'
@@ -156,17 +158,23 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
       warn: (text, about) => log.logger.warn(about, text),
     }),
     filesOf: (digest) => store.byDigest(digest),
+    endpoints: {
+      reserve: (plan, wanted, done) => endpoints.reserve(plan, wanted, done),
+      dialable: (endpoint, id) => endpoints.dialable(endpoint, id),
+    },
     post: (input) => machine.post(input),
     notes,
   })
   const peers = new Peers({ settings, identity, self, notes, machine: () => machine })
   const { network } = peers
+  const endpoints = rankEndpoints({ self: self.id, settings, peers, machine: () => machine })
+  const fetches = new ModelFetches({ machine: () => machine, peers, store, notes })
   const clock = systemClock
   const machine: Machine = new Machine(
     initialState(self, { ...loaded.content, nowMs: clock.nowMs() }),
-    { clock, entropy: cryptoEntropy, network, journal, ranks, notes },
+    { clock, entropy: cryptoEntropy, network, journal, ranks, models: fetches, notes },
   )
-  const traffic = wireTraffic({ machine, network, local: ranks.attempts, clock })
+  const traffic = wireTraffic({ machine, network, local: ranks.attempts, clock, ranks })
   watchBelonging(machine, peers)
   const hostOn = (id: MachineId): AttemptHost => traffic.hostOn(id)
   const serving = new Serving({

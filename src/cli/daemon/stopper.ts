@@ -9,8 +9,8 @@ import type { DaemonLog } from '../log.ts'
 import type { Settings } from '../settings.ts'
 import type { Peers } from './peers.ts'
 
-/** How long answers in flight may go on when the daemon is asked to stop. */
-const finishMsMax = 10_000
+/** How long answers in flight may go on when the daemon is asked to stop; asked twice, it does not wait. */
+const finishMsMax = limits.drainMsMax
 
 export interface Stopper {
   /** Whatever takes requests. */
@@ -29,9 +29,11 @@ export function createStopper(parts: {
 }): Stopper {
   const { settings, machine, serving, ranks, peers, log, finish } = parts
   let stopping: Promise<void> | null = null
+  let isHurried = false
   const stopper: Stopper = {
     servers: [],
     stop: (reason: string): Promise<void> => {
+      isHurried = stopping !== null
       stopping ??= run(reason)
       return stopping
     },
@@ -39,7 +41,12 @@ export function createStopper(parts: {
   async function run(reason: string): Promise<void> {
     log.logger.info({ reason }, 'stopping')
     for (const server of stopper.servers) server.close()
-    await until(() => serving.generations.liveCount === 0, finishMsMax)
+    // Nothing new comes here, and other machines take over what they can meanwhile.
+    machine.post({
+      kind: 'self-change',
+      change: { accepts: { ok: false, reason: 'it is being stopped' } },
+    })
+    await until(() => isHurried || serving.generations.liveCount === 0, finishMsMax)
     serving.generations.failAll({
       code: 'stopping',
       message: 'Bushel is being stopped on this machine; ask again when it is back',

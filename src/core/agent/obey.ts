@@ -1,7 +1,7 @@
 // What an agent does with an order: it checks the epoch and its own memory, then obeys or refuses. Orders
 // come twice, late and out of turn; obeying one again changes nothing.
 import { type Decision, decision } from '../cluster/decision.ts'
-import { type GroupPlan, placedRanks, planHash } from '../cluster/group-plan.ts'
+import { type GroupPlan, machinesOf, placedRanks, planHash } from '../cluster/group-plan.ts'
 import type { GroupMessage } from '../cluster/messages.ts'
 import { type Epoch, compareEpochs, reservedBytes } from '../cluster/record.ts'
 import { type MachineState, type OwnHolding, acceptsNow, drainingPhase } from '../cluster/state.ts'
@@ -59,7 +59,7 @@ function isStale(state: MachineState, epoch: Epoch): boolean {
 
 function refusal(
   state: MachineState,
-  { plan, epoch }: Order<'group-prepare'>,
+  { plan, epoch, version }: Order<'group-prepare'>,
   held: readonly OwnHolding[],
 ): string | null {
   if (isStale(state, epoch)) {
@@ -79,6 +79,9 @@ function refusal(
     return `${self.name} does not have the files of ${plan.model.name}`
   const mine = ranksHere(state, plan)
   if (mine.length === 0) return `the plan has no rank for ${self.name}`
+  // The coordinator may have slept through our update.
+  if (version !== self.version && machinesOf(plan).length > 1)
+    return `${self.name} runs version ${self.version}, the plan is for ${version}`
   const neededBytes = mine.reduce((sum, rank) => sum + rank.memoryBytes, 0)
   const freeBytes = self.memoryLendBytes - reservedBytes([...state.holdings.values()])
   if (neededBytes > freeBytes) {
@@ -136,6 +139,18 @@ export function obeyCommit(state: MachineState, order: Order<'group-commit'>): D
       change: { committed: { endpoints, secret }, state: 'starting', phase: 'start' },
     })
   }
+  return out
+}
+
+/** Copies are made one at a time for each model; an order that comes again while one runs changes nothing. */
+export function obeyFetch(state: MachineState, order: Order<'model-fetch'>): Decision {
+  const out = decision()
+  if (isStale(state, order.epoch)) return out
+  const { model, from } = order
+  const { models, fetches = [] } = state.self
+  const isHere = models.some((known) => known.digest === model.digest)
+  const isComing = fetches.some((fetch) => fetch.digest === model.digest && fetch.failure === null)
+  if (!isHere && !isComing) out.effects.push({ kind: 'model-fetch', model, from })
   return out
 }
 

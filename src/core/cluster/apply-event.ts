@@ -39,7 +39,7 @@ export function applyEvent(state: MachineState, event: ClusterEvent, nowMs: numb
     case 'register-written':
     case 'registers-replaced':
     case 'caught-up':
-      return applyDesiredEvent(state, event)
+      return applyDesiredEvent(state, event, nowMs)
     case 'self-changed':
       return rethought(revised({ ...state, self: { ...state.self, ...event.change } }))
     case 'epoch-seen':
@@ -79,7 +79,7 @@ type DesiredEvent = Extract<
   { kind: 'registers-received' | 'register-written' | 'registers-replaced' | 'caught-up' }
 >
 
-function applyDesiredEvent(state: MachineState, event: DesiredEvent): MachineState {
+function applyDesiredEvent(state: MachineState, event: DesiredEvent, nowMs: number): MachineState {
   switch (event.kind) {
     case 'registers-received':
       return withRegisters(state, mergeRegisters(state.registers, event.entries).registers)
@@ -88,7 +88,8 @@ function applyDesiredEvent(state: MachineState, event: DesiredEvent): MachineSta
       return withRegisters(state, writeRegister(state.registers, { ...event, by }))
     }
     case 'registers-replaced':
-      return withRegisters(state, event.registers)
+      // A newcomer first hears what runs already, as after a start: else it would serve it once more.
+      return withRegisters({ ...state, caughtUp: false, startedMs: nowMs }, event.registers)
     case 'caught-up':
       return state.caughtUp ? state : { ...state, caughtUp: true }
     default:

@@ -1,5 +1,7 @@
 // What people want of the cluster, read out of the registers: deployments, aliases, roster, settings.
 import type { DeploymentId, MachineId } from '../ids.ts'
+import type { DeviceMatrix } from '../backends/device-matrix.ts'
+import { isDeployment, isRosterEntry } from './desired-shapes.ts'
 import type { ModelRef, Strategy } from './group-plan.ts'
 import type { Register, Registers, Version } from './registers.ts'
 import { planted } from '../planted.ts'
@@ -13,6 +15,8 @@ export interface Deployment {
   /** Layers per stage, when a person fixed the split. */
   readonly layers: readonly number[]
   readonly backend: 'auto' | 'ring' | 'jaccl' | 'nccl'
+  /** For JACCL: which RDMA device of each rank leads to which other, in the order of `machines`. */
+  readonly devices?: DeviceMatrix
   readonly replicas: number
   readonly standby: boolean
   readonly contextTokens: number
@@ -38,6 +42,7 @@ export const registerKeys = {
   alias: (name: string): string => `alias/${name}`,
   /** One per admission: removing it is for ever, a new invitation makes a new one. */
   roster: (machine: MachineId, admission: string): string => `roster/${machine}/${admission}`,
+  drain: (machine: MachineId): string => `drain/${machine}`,
   setting: (name: string): string => `setting/${name}`,
   apiKey: (id: string): string => `key/${id}`,
 } as const
@@ -51,8 +56,9 @@ function* entriesUnder(
 
 export function wantedDeployments(registers: Registers): readonly WantedDeployment[] {
   const wanted: WantedDeployment[] = []
-  for (const [, { value, version }] of entriesUnder(registers, 'deployment/')) {
-    if (value !== undefined) wanted.push({ ...(value as unknown as Deployment), version })
+  for (const [key, { value, version }] of entriesUnder(registers, 'deployment/')) {
+    const deployment: unknown = value
+    if (isDeployment(key, deployment)) wanted.push({ ...deployment, version })
   }
   return wanted.sort((a, b) => (a.id < b.id ? -1 : 1))
 }
@@ -85,10 +91,9 @@ export function roster(registers: Registers): ReadonlyMap<MachineId, RosterEntry
 
 function readRoster(registers: Registers): ReadonlyMap<MachineId, RosterEntry> {
   const found = new Map<MachineId, RosterEntry>()
-  for (const [, { value }] of entriesUnder(registers, 'roster/')) {
-    if (value === undefined) continue
-    const entry = value as unknown as RosterEntry
-    found.set(entry.machine, entry)
+  for (const [key, { value }] of entriesUnder(registers, 'roster/')) {
+    const entry: unknown = value
+    if (isRosterEntry(key, entry)) found.set(entry.machine, entry)
   }
   return found
 }
@@ -101,6 +106,11 @@ export function isMachineRemoved(registers: Registers, machine: MachineId): bool
     admissions += 1
   }
   return admissions > 0
+}
+
+/** Somebody wants this machine empty. */
+export function isDrained(registers: Registers, machine: MachineId): boolean {
+  return registers.get(registerKeys.drain(machine))?.value !== undefined
 }
 
 export function setting(registers: Registers, name: string): string | undefined {

@@ -1,6 +1,7 @@
 // How one group runs: which ranks hold which layers, where. A plan is fixed for the life of its group.
 import { assert } from '../assert.ts'
 import type { DeploymentId, GroupId, MachineId, ModelDigest } from '../ids.ts'
+import type { DeviceMatrix } from '../backends/device-matrix.ts'
 import { type JsonValue, canonicalJson } from '../json.ts'
 
 export const strategies = [
@@ -29,6 +30,22 @@ export interface ModelRef {
   readonly embeds?: boolean
   /** Its template knows reasoning. */
   readonly reasons?: boolean
+  /** How it can be shared out; absent: only whole. */
+  readonly cut?: ModelCut
+}
+
+export interface ModelCut {
+  readonly pipeline: boolean
+  /** "even" when the heads must divide; "uneven" when any split of them will do. */
+  readonly tensor: 'no' | 'even' | 'uneven'
+  readonly expert: boolean
+  readonly heads: number
+  readonly kvHeads: number
+  readonly experts: number
+  /** Part of the parameters that is in no layer: embedding and head. */
+  readonly edgeFraction: number
+  /** Embedding and head are one matrix, which both ends of a pipeline then hold. */
+  readonly tied: boolean
 }
 
 export interface SamplingDefaults {
@@ -52,6 +69,8 @@ export interface StagePlan {
   readonly ranks: readonly RankPlan[]
   readonly backend: 'none' | 'ring' | 'jaccl' | 'nccl'
   readonly worldStrategy: 'none' | 'tensor' | 'expert'
+  /** For JACCL: which RDMA device of each rank leads to which other. */
+  readonly devices?: DeviceMatrix
 }
 
 export interface GroupPlan {

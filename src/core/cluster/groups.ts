@@ -3,6 +3,7 @@ import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
 import { type GroupPlan, placedRanks } from './group-plan.ts'
 import type { Epoch, Holding, RankState } from './record.ts'
 import { type MachineState, ownRecord } from './state.ts'
+import { planted } from '../planted.ts'
 
 export interface RankView {
   readonly rank: number
@@ -83,7 +84,9 @@ function hasSpoken(state: MachineState, machine: MachineId): boolean {
 }
 
 function statusOf(ranks: readonly RankView[]): GroupStatus {
-  if (ranks.some((rank) => rank.state === 'missing')) return 'broken'
+  const isLost = ranks.some((rank) => rank.state === 'missing')
+  if (planted.stageLossUnseen && isLost) return 'ready'
+  if (isLost) return 'broken'
   if (ranks.some((rank) => rank.state === 'stopping')) return 'stopping'
   return ranks.every((rank) => rank.state === 'ready') ? 'ready' : 'forming'
 }

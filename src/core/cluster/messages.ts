@@ -1,6 +1,6 @@
 // What machines say to each other about the cluster. Tokens never travel here.
 import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
-import type { GroupPlan } from './group-plan.ts'
+import type { GroupPlan, ModelRef } from './group-plan.ts'
 import type { Endpoint, Epoch, MachineRecord, Role } from './record.ts'
 import type { Register } from './registers.ts'
 
@@ -33,6 +33,8 @@ export type GroupMessage =
       readonly epoch: Epoch
       readonly wish: number
       readonly plan: GroupPlan
+      /** What its machines were taken to run; whoever runs another refuses a group of several. */
+      readonly version: string
     }
   | {
       readonly kind: 'group-prepared'
@@ -54,6 +56,13 @@ export type GroupMessage =
       readonly formation: number
       readonly endpoints: readonly (Endpoint | null)[]
       readonly secret: string
+    }
+  /** To a machine that is to hold a part of a model whose files it lacks. */
+  | {
+      readonly kind: 'model-fetch'
+      readonly epoch: Epoch
+      readonly model: ModelRef
+      readonly from: MachineId
     }
   | {
       readonly kind: 'group-stop'

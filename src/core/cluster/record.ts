@@ -1,5 +1,5 @@
 // What a machine says of itself. Only the machine writes its own record; others keep the newest.
-import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
+import type { DeploymentId, GroupId, MachineId, ModelDigest } from '../ids.ts'
 import type { GroupPlan, ModelRef } from './group-plan.ts'
 import { planted } from '../planted.ts'
 
@@ -22,6 +22,8 @@ export type RankState = 'reserved' | 'starting' | 'loading' | 'ready' | 'stoppin
 export interface Endpoint {
   readonly host: string
   readonly port: number
+  /** In a world: where the rank before it reaches it for collectives. */
+  readonly ring?: { readonly host: string; readonly port: number }
 }
 
 /** One rank on this machine, from the reservation of its memory to its end. */
@@ -30,6 +32,8 @@ export interface Holding {
   readonly planHash: string
   readonly rank: number
   readonly epoch: Epoch
+  /** Which version of the wish it was started for. */
+  readonly wish?: number
   readonly state: RankState
   /** Monotonic time of this machine; travels as an age. */
   readonly sinceMs: number
@@ -41,6 +45,16 @@ export interface Holding {
   readonly contextTokens: number
   readonly activeBytes: number
   readonly tokensPerSecond: number
+  /** How long its loading took. */
+  readonly loadMs?: number
+  /** Requests that it reads, writes or keeps waiting. */
+  readonly queue?: number
+}
+
+export interface ModelFetch {
+  readonly digest: ModelDigest
+  readonly fraction: number
+  readonly failure: string | null
 }
 
 /** A rank that ended without being asked to. */
@@ -68,7 +82,11 @@ export interface MachineRecord {
   /** On a CPU backend float32 is the fastest; everywhere else weights stay as stored. */
   readonly computesIn: 'float32' | 'stored'
   readonly memoryLendBytes: number
+  /** Bytes per second between memory and processor, where the chip is known: what decoding is bound by. */
+  readonly memoryBandwidth?: number
   readonly models: readonly ModelRef[]
+  /** Copies of models under way to this machine, and what became of the last ones that failed. */
+  readonly fetches?: readonly ModelFetch[]
   readonly holdings: readonly Holding[]
   readonly failures: readonly Failure[]
   readonly epochSeen: Epoch

@@ -4,6 +4,7 @@ import { limits } from '../limits.ts'
 import { SmallMap } from '../small-map.ts'
 import type { GroupPlan } from './group-plan.ts'
 import type { Endpoint, Epoch, Failure, Holding, MachineRecord, Role } from './record.ts'
+import { isDrained } from './desired.ts'
 import { type Registers, noRegisters, registersDigest } from './registers.ts'
 
 export type PeerStatus = 'alive' | 'suspect' | 'dead'
@@ -90,6 +91,8 @@ export interface SelfState {
   readonly platform: string
   readonly computesIn: MachineRecord['computesIn']
   readonly memoryLendBytes: number
+  readonly memoryBandwidth?: MachineRecord['memoryBandwidth']
+  readonly fetches?: MachineRecord['fetches']
   readonly models: MachineRecord['models']
   readonly accepts: MachineRecord['accepts']
 }
@@ -165,6 +168,7 @@ export function initialState(
 /** The machine's own record as others should see it. */
 export function ownRecord(state: MachineState): MachineRecord {
   const { id, name, role, boot, incarnation, revision, version, platform, computesIn } = state.self
+  const { memoryBandwidth, fetches } = state.self
   return {
     id,
     name,
@@ -176,7 +180,9 @@ export function ownRecord(state: MachineState): MachineRecord {
     platform,
     computesIn,
     memoryLendBytes: state.self.memoryLendBytes,
+    ...(memoryBandwidth === undefined ? {} : { memoryBandwidth }),
     models: state.self.models,
+    ...(fetches === undefined ? {} : { fetches }),
     holdings: [...state.holdings.values()].map(publicHolding),
     failures: state.failures,
     epochSeen: state.epochSeen,
@@ -191,8 +197,11 @@ export function acceptsNow(state: MachineState): MachineRecord['accepts'] {
     const reason = `a rank of group ${plan.group} does not end even when killed; restart this machine`
     return { ok: false, reason }
   }
+  if (isDrained(state.registers, state.self.id)) return { ok: false, reason: drainedReason }
   return state.self.accepts
 }
+
+export const drainedReason = 'it is being drained'
 
 /** The phase of a rank that finishes its answers before it goes. */
 export const drainingPhase = 'draining'
@@ -201,7 +210,6 @@ export const undeadPhase = 'does not end'
 
 /** Fields that only this machine's agent cares about; a change in them alone is no news to others. */
 export const privateHoldingFields: ReadonlySet<string> = new Set<keyof OwnHolding>([
-  'wish',
   'committed',
   'launchedMs',
   'lastFrameMs',
@@ -213,7 +221,7 @@ export const privateHoldingFields: ReadonlySet<string> = new Set<keyof OwnHoldin
 ])
 
 function publicHolding(own: OwnHolding): Holding {
-  const { wish: _w, committed: _c, launchedMs: _l, lastFrameMs: _f, step: _s, ...rest } = own
+  const { committed: _c, launchedMs: _l, lastFrameMs: _f, step: _s, ...rest } = own
   const { stepMs: _m, busy: _b, statsMs: _a, stop: _t, ...holding } = rest
   return holding
 }

@@ -1,6 +1,6 @@
 // The orders a coordinator gives. Every one carries its epoch, and may have to be given more than once.
 import type { Decision } from '../cluster/decision.ts'
-import { type GroupPlan, machinesOf } from '../cluster/group-plan.ts'
+import { type GroupPlan, type ModelRef, headMachine, machinesOf } from '../cluster/group-plan.ts'
 import type { Epoch } from '../cluster/record.ts'
 import type { Commitment, MachineState } from '../cluster/state.ts'
 import type { MachineId } from '../ids.ts'
@@ -12,6 +12,7 @@ export const stopReasons = {
   unloaded: 'the deployment was unloaded',
   rankLost: 'a rank of the group was lost',
   surplus: 'another group already serves this replica',
+  replaced: 'another group serves the changed wish',
   abandoned: 'its start was abandoned',
   late: 'not every machine answered in time',
 } as const
@@ -43,15 +44,33 @@ export function orderStop(
   }
 }
 
+export function orderFetch(
+  state: MachineState,
+  order: { model: ModelRef; from: MachineId; to: readonly MachineId[]; out: Decision },
+): void {
+  const { model, from, out } = order
+  for (const to of order.to) {
+    const message = { kind: 'model-fetch', epoch: epochOf(state), model, from } as const
+    out.effects.push({ kind: 'message-send', to, message })
+  }
+}
+
 export function orderPrepare(
   state: MachineState,
   order: { plan: GroupPlan; wish: number; to: readonly MachineId[]; out: Decision },
 ): void {
   const { plan, wish, out } = order
+  const epoch = epochOf(state)
+  const version = versionOf(state, headMachine(plan))
   for (const to of order.to) {
-    const message = { kind: 'group-prepare', epoch: epochOf(state), wish, plan } as const
+    const message = { kind: 'group-prepare', epoch, wish, plan, version } as const
     out.effects.push({ kind: 'message-send', to, message })
   }
+}
+
+/** Placement joins only machines of one version; the head's is everyone's. */
+function versionOf(state: MachineState, machine: MachineId): string {
+  return state.peers.get(machine)?.record?.version ?? state.self.version
 }
 
 export function orderCommit(

@@ -1,12 +1,19 @@
-// Where a deployment's next group goes. The planner fills this seam; here is the simplest truth: one
-// machine that has the files and the room, or, when a person fixed the layers, one such machine per stage.
+// Where a deployment's next group goes: a shape, and a machine with enough room for each of its ranks.
 import type { WantedDeployment } from '../cluster/desired.ts'
 import type { GroupPlan, RankPlan, StagePlan } from '../cluster/group-plan.ts'
-import { type MachineRecord, reservedBytes } from '../cluster/record.ts'
+import type { MachineRecord } from '../cluster/record.ts'
 import type { GroupId, MachineId } from '../ids.ts'
+import { type Seat, seatsFor, unfitBeside } from './seats.ts'
+import { type Shape, apportion, shapesFor } from './shapes.ts'
 
 export type PlacementOutcome =
-  | { readonly kind: 'placed'; readonly plan: GroupPlan }
+  | {
+      readonly kind: 'placed'
+      readonly plan: GroupPlan
+      /** Machines of the plan that must first get the model's files, and one that has them. */
+      readonly missing: readonly MachineId[]
+      readonly source: MachineId | null
+    }
   | { readonly kind: 'refused'; readonly reason: string }
 
 export interface PlacementRequest {
@@ -28,7 +35,7 @@ const contextTokensMin = 2048
 /** Activations, tokenizer, the interpreter itself. */
 const overheadBytes = 300_000_000
 
-/** What a rank with this share of the layers needs on that machine. */
+/** What a rank with this share of the model needs on that machine. */
 export function memoryForShare(
   deployment: WantedDeployment,
   record: MachineRecord,
@@ -45,124 +52,150 @@ export function memoryForShare(
   }
 }
 
-interface Fitting {
+export function placeDeployment(request: PlacementRequest): PlacementOutcome {
+  const { deployment } = request
+  const seats = seatsFor(request)
+  const absent = deployment.machines.length - seats.open.length
+  const shapes = shapesFor(deployment, seats.open.length)
+  if (typeof shapes === 'string') return { kind: 'refused', reason: shapes }
+  if (seats.open.length === 0 || (absent > 0 && deployment.strategy !== 'single')) {
+    const why = seats.refusals.filter((text) => !text.includes('not among the machines'))
+    const reason = why.join('; ') || seats.refusals.join('; ') || 'no machine is reachable'
+    if (seats.open.length === 0 || why.length > 0) return { kind: 'refused', reason }
+  }
+  const reasons: string[] = []
+  for (const shape of shapes) {
+    const plan = placeShape(request, shape, seats.open)
+    if (typeof plan !== 'string') return placed(plan, seats.open)
+    reasons.push(plan)
+  }
+  // The first tells of the simplest shape, the last of the widest: between them is nothing new.
+  const told = [...new Set([reasons[0], reasons.at(-1)])].filter((text) => text !== undefined)
+  return { kind: 'refused', reason: told.join('; and shared out: ') }
+}
+
+function placed(plan: GroupPlan, seats: readonly Seat[]): PlacementOutcome {
+  const used = new Set(plan.stages.flatMap((stage) => stage.ranks.map((rank) => rank.machine)))
+  const missing = seats.filter((seat) => used.has(seat.record.id) && !seat.hasFiles)
+  const source = seats.find((seat) => seat.hasFiles)?.record.id ?? null
+  return { kind: 'placed', plan, missing: missing.map((seat) => seat.record.id), source }
+}
+
+/** The roomiest machine may be the one that fits beside no other: then the next one heads the group. */
+function placeShape(
+  request: PlacementRequest,
+  shape: Shape,
+  seats: readonly Seat[],
+): GroupPlan | string {
+  let reason = ''
+  for (const head of seats) {
+    const order = [head, ...seats.filter((seat) => seat !== head)]
+    const counts = shape.layers ?? layersByRoom(request, order.slice(0, shape.worlds.length))
+    const team = teamFor(request, order, sharesOf(request.deployment, shape, counts))
+    if (typeof team !== 'string') return planFor(request, { shape, counts, team })
+    reason ||= team
+  }
+  return reason
+}
+
+interface Member {
   readonly record: MachineRecord
   readonly memoryBytes: number
 }
 
-export function placeDeployment(request: PlacementRequest): PlacementOutcome {
-  const { model, strategy, layers } = request.deployment
-  const isCut = strategy === 'pipeline' && layers.length > 1
-  const counts = isCut ? layers : [model.layers]
-  // The roomiest machine may be the one that fits beside no other: then the next one heads the group.
-  const first = fitting(request, { share: (counts[0] ?? 0) / model.layers, used: [] })
-  if (typeof first === 'string') return { kind: 'refused', reason: first }
-  let reason = ''
-  for (const head of first) {
-    const ranks = ranksBehind(request, head, counts)
-    if (typeof ranks !== 'string') return { kind: 'placed', plan: planFor(request, counts, ranks) }
-    reason ||= ranks
+/** A machine for each rank, the first seat for the head, or why there is none. */
+function teamFor(
+  request: PlacementRequest,
+  seats: readonly Seat[],
+  shares: readonly number[],
+): readonly Member[] | string {
+  const team: Member[] = []
+  for (const share of shares) {
+    const refusals: string[] = []
+    const used = team.map((member) => member.record)
+    const pool = team.length === 0 ? seats.slice(0, 1) : seats
+    const found = pool.find(({ record, freeBytes }) => {
+      const { leastBytes } = memoryForShare(request.deployment, record, share)
+      const reason = unfitBeside(request, record, used) ?? tooSmall(record, freeBytes, leastBytes)
+      if (reason !== null) refusals.push(`${record.name}: ${reason}`)
+      return reason === null
+    })
+    if (found === undefined) return refusals.join('; ') || 'no machine is reachable'
+    const { wantedBytes } = memoryForShare(request.deployment, found.record, share)
+    team.push({ record: found.record, memoryBytes: Math.min(found.freeBytes, wantedBytes) })
   }
-  return { kind: 'refused', reason }
+  return team
 }
 
-/** One machine for each further stage, or why there is none. */
-function ranksBehind(
-  request: PlacementRequest,
-  head: Fitting,
+function tooSmall(record: MachineRecord, freeBytes: number, leastBytes: number): string | null {
+  if (freeBytes >= leastBytes) return null
+  const gb = (bytes: number): string => (bytes / 1e9).toFixed(1)
+  return `needs ${gb(leastBytes)} GB, ${gb(Math.max(0, freeBytes))} GB free of the ${gb(record.memoryLendBytes)} GB it lends`
+}
+
+/** Layers by what each machine has free beyond what every rank needs anyway. */
+function layersByRoom({ deployment }: PlacementRequest, seats: readonly Seat[]): readonly number[] {
+  const room = seats.map(({ record, freeBytes }) => {
+    const { leastBytes } = memoryForShare(deployment, record, 1)
+    // In layers, so that a machine that computes in float32 counts for what it can really hold.
+    return Math.max(0, (freeBytes - overheadBytes) / (leastBytes - overheadBytes))
+  })
+  return apportion(deployment.model.layers, room)
+}
+
+/** What part of the model each rank holds; both ends hold the embedding when it is tied. */
+function sharesOf(
+  { model }: WantedDeployment,
+  { worlds }: Shape,
   counts: readonly number[],
-): readonly Fitting[] | string {
-  const ranks = [head]
-  for (const count of counts.slice(1)) {
-    const share = count / request.deployment.model.layers
-    const found = fitting(request, { share, used: ranks.map((rank) => rank.record) })
-    if (typeof found === 'string') return found
-    ranks.push(...found.slice(0, 1))
-  }
-  return ranks
+): readonly number[] {
+  const { edgeFraction = 0, tied = false } = model.cut ?? {}
+  const edge = tied ? edgeFraction : edgeFraction / 2
+  const last = worlds.length - 1
+  return worlds.flatMap((size, stage) => {
+    const layers = ((counts[stage] ?? 0) / model.layers) * (1 - edgeFraction)
+    const ends = last === 0 ? edgeFraction : stage === 0 || stage === last ? edge : 0
+    return Array.from({ length: size }, () => (layers + ends) / size)
+  })
 }
 
 function planFor(
   { group, deployment }: PlacementRequest,
-  counts: readonly number[],
-  ranks: readonly Fitting[],
+  { shape, counts, team }: { shape: Shape; counts: readonly number[]; team: readonly Member[] },
 ): GroupPlan {
   const { id, model, contextTokens } = deployment
-  let next = 0
-  const stages = ranks.map(({ record, memoryBytes }, index): StagePlan => {
-    const layers = [next, next + (counts[index] ?? 0)] as const
-    next = layers[1]
-    const rank: RankPlan = { machine: record.id, memoryBytes, share: 1 }
-    return { layers, ranks: [rank], backend: 'none', worldStrategy: 'none' }
+  let layer = 0
+  let first = 0
+  const stages = shape.worlds.map((size, index): StagePlan => {
+    const layers = [layer, layer + (counts[index] ?? 0)] as const
+    const members = team.slice(first, first + size)
+    const devices = deployment.devices
+      ?.slice(first, first + size)
+      .map((row) => row.slice(first, first + size))
+    layer = layers[1]
+    first += size
+    const isWorld = size > 1
+    const backend = deployment.backend === 'auto' ? 'ring' : deployment.backend
+    return {
+      layers,
+      ranks: members.map((member) => rankOf(deployment, member, members)),
+      backend: isWorld ? backend : 'none',
+      worldStrategy: isWorld ? shape.worldStrategy : 'none',
+      ...(isWorld && backend === 'jaccl' && devices !== undefined ? { devices } : {}),
+    }
   })
-  const strategy = ranks.length > 1 ? 'pipeline' : 'single'
+  const { strategy } = shape
   return { group, formation: 0, deployment: id, model, strategy, contextTokens, stages }
 }
 
-/** Machines that can hold this share beside those already chosen, best first, or why there is none. */
-function fitting(
-  request: PlacementRequest,
-  { share, used }: { share: number; used: readonly MachineRecord[] },
-): readonly Fitting[] | string {
-  const { deployment, taken, failedOn = [] } = request
-  const refusals: string[] = []
-  const found: { record: MachineRecord; freeBytes: number; wantedBytes: number }[] = []
-  for (const record of request.machines) {
-    const freeBytes = record.memoryLendBytes - reservedBytes(record.holdings)
-    const { leastBytes, wantedBytes } = memoryForShare(deployment, record, share)
-    const reason =
-      refusalOf(record, { deployment, freeBytes, leastBytes }) ?? unfitBeside(request, record, used)
-    if (reason === null) found.push({ record, freeBytes, wantedBytes })
-    else refusals.push(`${record.name}: ${reason}`)
-  }
-  if (found.length === 0) return refusals.join('; ') || 'no machine is reachable'
-  const last = (list: readonly MachineId[], record: MachineRecord): number =>
-    Number(list.includes(record.id))
-  found.sort(
-    (a, b) =>
-      last(failedOn, a.record) - last(failedOn, b.record) ||
-      last(taken, a.record) - last(taken, b.record) ||
-      b.freeBytes - a.freeBytes ||
-      (a.record.id < b.record.id ? -1 : 1),
-  )
-  return found.map(({ record, freeBytes, wantedBytes }) => ({
-    record,
-    memoryBytes: Math.min(freeBytes, wantedBytes),
-  }))
-}
-
-/** Ranks of one group sit on different machines that hear each other and run the same version. */
-function unfitBeside(
-  { connected }: PlacementRequest,
-  record: MachineRecord,
-  used: readonly MachineRecord[],
-): string | null {
-  for (const other of used) {
-    if (other.id === record.id) return 'it already holds another stage of the group'
-    if (connected !== undefined && !connected(record.id, other.id))
-      return `it and ${other.name} do not hear each other`
-    if (other.version !== record.version)
-      return `it runs version ${record.version}, ${other.name} runs ${other.version}`
-  }
-  return null
-}
-
-function refusalOf(
-  record: MachineRecord,
-  need: { deployment: WantedDeployment; freeBytes: number; leastBytes: number },
-): string | null {
-  const { deployment, freeBytes, leastBytes } = need
-  if (deployment.machines.length > 0 && !deployment.machines.includes(record.id)) {
-    return 'not among the machines asked for'
-  }
-  if (record.role === 'client') return 'it is a client and holds no ranks'
-  if (!record.accepts.ok) return record.accepts.reason
-  if (!record.models.some((model) => model.digest === deployment.model.digest)) {
-    return `it does not have the files of ${deployment.model.name}`
-  }
-  if (freeBytes < leastBytes) {
-    const gb = (bytes: number): string => (bytes / 1e9).toFixed(1)
-    return `needs ${gb(leastBytes)} GB, ${gb(Math.max(0, freeBytes))} GB free of the ${gb(record.memoryLendBytes)} GB it lends`
-  }
-  return null
+/** A quicker machine takes more of each layer, where the model can be split unevenly. */
+function rankOf(
+  { model }: WantedDeployment,
+  { record, memoryBytes }: Member,
+  world: readonly Member[],
+): RankPlan {
+  const speeds = world.map((member) => member.record.memoryBandwidth ?? 0)
+  const canDiffer = model.cut?.tensor === 'uneven' && speeds.every((speed) => speed > 0)
+  const share = canDiffer && world.length > 1 ? (record.memoryBandwidth ?? 1) : 1
+  return { machine: record.id, memoryBytes, share }
 }

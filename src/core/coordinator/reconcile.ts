@@ -1,6 +1,6 @@
 // From what runs to what is wanted: which groups go, and which deployments get another one.
 import type { Decision } from '../cluster/decision.ts'
-import { type WantedDeployment, isDeploymentRemoved } from '../cluster/desired.ts'
+import { type WantedDeployment, isDeploymentRemoved, isDrained } from '../cluster/desired.ts'
 import { machinesOf } from '../cluster/group-plan.ts'
 import type { GroupView, RankView } from '../cluster/groups.ts'
 import { type MachineRecord, compareEpochs } from '../cluster/record.ts'
@@ -8,6 +8,7 @@ import {
   type MachineState,
   type Moment,
   acceptsNow,
+  drainedReason,
   drainingPhase,
   ownRecord,
   recentFailures,
@@ -16,8 +17,9 @@ import { type GroupId, type MachineId, groupId } from '../ids.ts'
 import { limits } from '../limits.ts'
 import { hearEachOther, reachable } from '../membership/view.ts'
 import { readinessOf } from './backoff.ts'
-import { orderPrepare, orderStop, stopReasons } from './orders.ts'
+import { orderFetch, orderPrepare, orderStop, stopReasons } from './orders.ts'
 import { placeDeployment } from './placement.ts'
+import { isAsWished } from './shapes.ts'
 import { endStart } from './starts.ts'
 import { planted } from '../planted.ts'
 
@@ -70,17 +72,19 @@ export function reconcile(state: MachineState, step: Reconciliation): void {
   const { deployment, moment, out } = step
   const { nowMs } = moment
   const own = step.groups.filter((group) => group.deployment === deployment.id)
+  const leaves = (group: GroupView): boolean =>
+    isLeaving(state, group) || isOutdated(group, deployment)
   const serving = own.filter((group) => group.status === 'ready' || group.status === 'forming')
   const wanted = deployment.replicas + (deployment.standby ? 1 : 0)
   const isSure = !serving.some(({ plan }) =>
     machinesOf(plan).some((machine) => isJustBack(state, machine, nowMs)),
   )
-  for (const { plan } of isSure ? surplusOf(state, serving, wanted) : []) {
+  for (const { plan } of isSure ? surplusOf(serving, wanted, leaves) : []) {
     orderStop(state, { plan, reason: stopReasons.surplus, drain: true, nowMs, out })
     const start = state.starts.get(plan.group)
     if (start !== undefined) endStart(start, nowMs, out)
   }
-  const staying = serving.filter((group) => !isLeaving(state, group))
+  const staying = serving.filter((group) => !leaves(group))
   const seen = new Set(staying.map((group) => group.group))
   const starting = [...state.starts.values()].filter(
     ({ plan }) => plan.deployment === deployment.id && !seen.has(plan.group),
@@ -96,7 +100,14 @@ export function reconcile(state: MachineState, step: Reconciliation): void {
   const failedOn = failures
     .filter((failure) => failure.deployment === deployment.id && !failure.excused)
     .map((failure) => failure.machine)
-  beginStart(state, { deployment, taken, failedOn, out })
+  const outdated = serving.filter((group) => isOutdated(group, deployment))
+  beginStart(state, { deployment, taken, failedOn, outdated, moment, out })
+}
+
+/** Serves a wish that has since become another one. */
+function isOutdated({ plan, ranks }: GroupView, deployment: WantedDeployment): boolean {
+  const wish = Math.max(...ranks.map((rank) => rank.holding?.wish ?? Infinity))
+  return wish < deployment.version.counter && !isAsWished(plan, deployment)
 }
 
 function beginStart(
@@ -105,16 +116,30 @@ function beginStart(
     deployment: WantedDeployment
     taken: readonly MachineId[]
     failedOn: readonly MachineId[]
+    outdated: readonly GroupView[]
+    moment: Moment
     out: Decision
   },
 ): void {
-  const { deployment, taken, failedOn, out } = start
+  const { deployment, taken, failedOn, outdated, out } = start
+  const { nowMs } = start.moment
   const group = nextGroupId(state)
   const machines = candidateRecords(state)
   const connected = (a: MachineId, b: MachineId): boolean => hearEachOther(state, a, b)
   const placed = placeDeployment({ group, deployment, machines, taken, failedOn, connected })
-  if (placed.kind === 'refused') return
-  const { plan } = placed
+  if (placed.kind === 'refused') {
+    // No room beside the old ones: they finish their answers and go first.
+    for (const { plan } of outdated)
+      orderStop(state, { plan, reason: stopReasons.replaced, drain: true, nowMs, out })
+    return
+  }
+  const { plan, missing, source } = placed
+  if (missing.length > 0 && source !== null) {
+    orderFetch(state, { model: plan.model, from: source, to: missing, out })
+    const untilMs = nowMs + limits.fetchRepeatMs
+    out.events.push({ kind: 'deployment-held-off', deployment: deployment.id, untilMs })
+    return
+  }
   const wish = deployment.version.counter
   out.events.push({ kind: 'start-begun', plan, wish })
   orderPrepare(state, { plan, wish, to: machinesOf(plan), out })
@@ -137,7 +162,13 @@ export function candidateRecords(state: MachineState): readonly MachineRecord[] 
     if (peer.status === 'alive' && peer.record !== null && near.has(peer.id))
       found.push(peer.record)
   }
-  return found.map((record) => withoutPromised(state, record))
+  return found.map((record) => withoutDrained(state, withoutPromised(state, record)))
+}
+
+/** Our word on who is drained may be newer than its record. */
+function withoutDrained(state: MachineState, record: MachineRecord): MachineRecord {
+  if (!isDrained(state.registers, record.id)) return record
+  return { ...record, accepts: { ok: false, reason: drainedReason } }
 }
 
 /** Memory that a start under way was promised and that the record does not show yet. */
@@ -157,23 +188,24 @@ function withoutPromised(state: MachineState, record: MachineRecord): MachineRec
  * are ready in their place; among equals the one that has been ready longest stays.
  */
 export function surplusOf(
-  state: MachineState,
   serving: readonly GroupView[],
   wanted: number,
+  leaves: (group: GroupView) => boolean,
 ): readonly GroupView[] {
   const order = [...serving].sort((a, b) => {
     if (a.status !== b.status) return a.status === 'ready' ? -1 : 1
     return a.sinceMs - b.sinceMs || compareEpochs(a.epoch, b.epoch) || (a.group < b.group ? -1 : 1)
   })
-  const staying = order.filter((group) => !isLeaving(state, group))
+  const staying = order.filter((group) => !leaves(group))
   const kept = staying.slice(0, wanted)
   const uncovered = wanted - kept.filter((group) => group.status === 'ready').length
-  const leaving = order.filter((group) => isLeaving(state, group))
+  const leaving = order.filter(leaves)
   return [...staying.slice(wanted), ...leaving.slice(uncovered)]
 }
 
 function isLeaving(state: MachineState, group: GroupView): boolean {
   return machinesOf(group.plan).some((machine) => {
+    if (isDrained(state.registers, machine)) return true
     if (machine === state.self.id) return !acceptsNow(state).ok
     return state.peers.get(machine)?.record?.accepts.ok === false
   })

@@ -2,7 +2,9 @@
 import { type Decision, decision } from '../cluster/decision.ts'
 import type { Heartbeat } from '../cluster/messages.ts'
 import type { MachineState } from '../cluster/state.ts'
+import type { Register, Registers } from '../cluster/registers.ts'
 import type { MachineId } from '../ids.ts'
+import { planted } from '../planted.ts'
 import { isAlone, reachable } from '../membership/view.ts'
 
 /** Differences are settled at most this often per peer: a stale beat must not start a storm. */
@@ -45,10 +47,16 @@ export function greet(
     if (!state.caughtUp) out.events.push({ kind: 'caught-up' })
   } else if (nowMs - (peer?.syncedMs ?? -Infinity) >= settleEveryMs) {
     out.events.push({ kind: 'peer-contacted', peer: from, about: 'registers' })
-    const entries = [...state.registers]
+    const entries = told(state.registers)
     out.effects.push({ kind: 'message-send', to: from, message: { kind: 'registers', entries } })
   }
   return out
+}
+
+/** All of it: a tombstone says as much as a value. */
+function told(registers: Registers): readonly (readonly [string, Register])[] {
+  const entries = [...registers]
+  return planted.tombstoneUntold ? entries.filter(([, { value }]) => value !== undefined) : entries
 }
 
 /** With nobody to ask, a machine may write after a moment's patience. */

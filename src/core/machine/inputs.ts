@@ -17,12 +17,18 @@ export interface RankProgress {
   readonly tokens: number
   readonly tokensPerSecond: number
   readonly activeBytes: number
+  readonly queue: number
 }
 
 export type RankReport =
   | { readonly kind: 'started'; readonly pid: number }
   | { readonly kind: 'progressed'; readonly phase: string; readonly fraction: number }
-  | { readonly kind: 'ready'; readonly contextTokens: number; readonly activeBytes: number }
+  | {
+      readonly kind: 'ready'
+      readonly contextTokens: number
+      readonly activeBytes: number
+      readonly loadMs?: number
+    }
   /** It was to finish its answers, and has. */
   | { readonly kind: 'drained' }
   /** The rank said why before it went; the exit follows. */

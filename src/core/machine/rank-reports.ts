@@ -41,6 +41,7 @@ export function takeReport(state: MachineState, input: ReportInput, nowMs: numbe
         stepMs: nowMs,
         contextTokens: report.contextTokens,
         activeBytes: report.activeBytes,
+        ...(report.loadMs === undefined ? {} : { loadMs: report.loadMs }),
       })
       return out
     case 'drained': {
@@ -93,7 +94,7 @@ export function takeProgress(
   for (const seen of progress) {
     const holding = state.holdings.get(holdingKey(seen.group, seen.rank))
     if (holding === undefined) continue
-    const { group, rank, step, busy, tokens, tokensPerSecond, activeBytes } = seen
+    const { group, rank, step, busy, tokens, tokensPerSecond, activeBytes, queue } = seen
     const frameMs = nowMs - seen.frameAgeMs
     if (step !== holding.step || busy !== holding.busy) {
       // Work that has just arrived starts its own clock: the idle time before it was no stall.
@@ -101,9 +102,12 @@ export function takeProgress(
       const change = { step, busy, lastFrameMs: frameMs, stepMs }
       out.events.push({ kind: 'holding-changed', group, rank, change })
     }
-    const news = tokens !== holding.tokens || tokensPerSecond !== holding.tokensPerSecond
+    const news =
+      tokens !== holding.tokens ||
+      tokensPerSecond !== holding.tokensPerSecond ||
+      queue !== (holding.queue ?? 0)
     if (news && nowMs - holding.statsMs >= statsEveryMs) {
-      const change = { tokens, tokensPerSecond, activeBytes, statsMs: nowMs }
+      const change = { tokens, tokensPerSecond, activeBytes, queue, statsMs: nowMs }
       out.events.push({ kind: 'holding-changed', group, rank, change })
     }
   }

@@ -1,7 +1,14 @@
 // One turn of a machine: take an input in, decide, and say what must be done. The loop around it owns
 // time, chance and the world; the simulator runs this very function.
 import { decideAgent } from '../agent/decide.ts'
-import { heldRanks, obeyCommit, obeyPrepare, obeyStop, stopHolding } from '../agent/obey.ts'
+import {
+  heldRanks,
+  obeyCommit,
+  obeyPrepare,
+  obeyStop,
+  stopHolding,
+  obeyFetch,
+} from '../agent/obey.ts'
 import { assert, assertNever } from '../assert.ts'
 import { applyEvent } from '../cluster/apply-event.ts'
 import { type Decision, decision } from '../cluster/decision.ts'
@@ -72,7 +79,9 @@ function withUpkeep(
   const news: ClusterMessage[] = []
   if (before.registers !== after.registers) {
     const entries = [...after.registers].filter(
-      ([key, value]) => before.registers.get(key) !== value,
+      ([key, register]) =>
+        before.registers.get(key) !== register &&
+        (register.value !== undefined || !planted.tombstoneUntold),
     )
     news.push({ kind: 'registers', entries })
   }
@@ -192,6 +201,8 @@ function receiveMessage(
       return obeyCommit(state, message)
     case 'group-stop':
       return obeyStop(state, message, nowMs)
+    case 'model-fetch':
+      return obeyFetch(state, message)
     case 'group-prepared':
       return takePrepared(state, { from, message })
     case 'group-refused':

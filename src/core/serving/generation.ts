@@ -12,6 +12,7 @@ import type {
   Usage,
 } from './request.ts'
 import { planted } from '../planted.ts'
+import { type Gap, type OpenGap, closeGap, widenGap } from './gap.ts'
 
 export interface Attempt {
   readonly id: AttemptId
@@ -48,6 +49,15 @@ export interface Generation {
   readonly history: readonly AttemptRecord[]
   /** Groups that just lost an attempt, and until when they are asked last. */
   readonly avoided: ReadonlyMap<GroupId, number>
+  /** Pauses that a lost attempt made, and the one that is still open. */
+  readonly gaps: readonly Gap[]
+  readonly openGap: OpenGap | null
+  /** When the client last got a token, or since when it waits for the first. */
+  readonly lastTokenMs: number
+  /** How often it was alone on a group when that crashed without an explanation. */
+  readonly crashesAlone: number
+  /** It was there when a group crashed: it runs by itself until it is known to be harmless. */
+  readonly suspected: boolean
   /** Since when nothing has come of it: waits have deadlines. */
   readonly waitingSinceMs: number
   readonly accepted: boolean
@@ -82,7 +92,13 @@ export type GenerationInput =
       readonly attempt: AttemptId
       readonly error: GenerationError
     }
-  | { readonly kind: 'attempt-lost'; readonly attempt: AttemptId; readonly cause: string }
+  | {
+      readonly kind: 'attempt-lost'
+      readonly attempt: AttemptId
+      readonly cause: string
+      /** The group crashed and nobody knows why; absent when machine, link or people explain it. */
+      readonly crash?: { readonly alone: boolean }
+    }
   /** A person unloaded the deployment; nothing will come of waiting. */
   | { readonly kind: 'deployment-removed' }
   | { readonly kind: 'client-gone' }
@@ -94,6 +110,8 @@ export type GenerationAction =
       readonly kind: 'attempt-start'
       readonly attempt: Attempt
       readonly replay: readonly number[]
+      /** It may have brought a group down: nobody else is to be on this one with it. */
+      readonly alone: boolean
     }
   | { readonly kind: 'attempt-cancel'; readonly attempt: Attempt }
   | { readonly kind: 'client-accept'; readonly promptTokens: number; readonly cachedTokens: number }
@@ -122,6 +140,11 @@ export function beginGeneration(request: GenerationRequest, nowMs: number): Gene
     attemptsSpent: 0,
     history: [],
     avoided: new Map(),
+    gaps: [],
+    openGap: null,
+    lastTokenMs: nowMs,
+    crashesAlone: 0,
+    suspected: false,
     waitingSinceMs: nowMs,
     accepted: false,
     usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 },
@@ -141,6 +164,7 @@ export function advanceGeneration(
   if (isFenced && !planted.missingFence) return unchanged
   switch (input.kind) {
     case 'group-offered':
+      if (planted.onlyItsGroup && isAnotherGroup(generation, input.group)) return unchanged
       return generation.phase === 'waiting' ? startAttempt(generation, input, nowMs) : unchanged
     case 'wait-checked':
       return checkWait(generation, input.waitedFor, nowMs)
@@ -151,9 +175,11 @@ export function advanceGeneration(
     case 'attempt-finished':
       return finish(generation, input, nowMs)
     case 'attempt-refused':
+      if (planted.refusalRetried)
+        return loseAttempt(generation, { cause: input.error.message, crash: null }, nowMs)
       return end(generation, [{ kind: 'client-fail', error: input.error }])
     case 'attempt-lost':
-      return loseAttempt(generation, input.cause, nowMs)
+      return loseAttempt(generation, { cause: input.cause, crash: input.crash ?? null }, nowMs)
     case 'deployment-removed':
       return generation.phase === 'waiting' ? giveUpUnloaded(generation) : unchanged
     case 'client-gone': {
@@ -179,8 +205,20 @@ function startAttempt(
   }
   return {
     generation: { ...generation, phase: 'running', attempt, taken: false, attemptsMade: number },
-    actions: [{ kind: 'attempt-start', attempt, replay: generation.sent }],
+    actions: [
+      {
+        kind: 'attempt-start',
+        attempt,
+        replay: planted.replayForgotten ? [] : generation.sent,
+        alone: generation.suspected,
+      },
+    ],
   }
+}
+
+function isAnotherGroup({ history }: Generation, group: GroupId): boolean {
+  const last = history.at(-1)
+  return last !== undefined && last.group !== group
 }
 
 function accept(
@@ -188,8 +226,10 @@ function accept(
   { promptTokens, cachedTokens }: { promptTokens: number; cachedTokens: number },
 ): GenerationStep {
   // A resumed attempt is accepted again; the client has already been told, and its prompt was counted.
-  if (generation.accepted) return { generation: { ...generation, taken: true }, actions: [] }
-  const usage = { ...generation.usage, promptTokens, cachedTokens }
+  if (generation.accepted && !planted.promptRecounted)
+    return { generation: { ...generation, taken: true }, actions: [] }
+  const counted = planted.promptRecounted ? generation.usage.promptTokens : 0
+  const usage = { ...generation.usage, promptTokens: counted + promptTokens, cachedTokens }
   return {
     generation: { ...generation, taken: true, accepted: true, usage },
     actions: [{ kind: 'client-accept', promptTokens, cachedTokens }],
@@ -204,10 +244,11 @@ function takeToken(
   const expected = planted.positionUnchecked ? position : generation.sent.length
   if (position < expected) return { generation, actions: [] }
   if (position > expected) {
-    return loseAttempt(generation, `token ${position} came where ${expected} was due`, nowMs)
+    const cause = `token ${position} came where ${expected} was due`
+    return loseAttempt(generation, { cause, crash: null }, nowMs)
   }
   generation.sent.push(token.id)
-  const next = generation.taken ? generation : { ...generation, taken: true }
+  const next = { ...generation, taken: true, lastTokenMs: nowMs, ...gapClosed(generation, nowMs) }
   return { generation: next, actions: [{ kind: 'client-token', token }] }
 }
 
@@ -217,9 +258,9 @@ function finish(
   nowMs: number,
 ): GenerationStep {
   const completionTokens = generation.sent.length
-  if (usage.completionTokens > completionTokens) {
+  if (usage.completionTokens > completionTokens && !planted.endTakenEarly) {
     const cause = `the end came after ${completionTokens} of ${usage.completionTokens} tokens`
-    return loseAttempt(generation, cause, nowMs)
+    return loseAttempt(generation, { cause, crash: null }, nowMs)
   }
   // The word that it was accepted may have been lost on the way; the end carries the figures too.
   const { promptTokens, cachedTokens } = generation.accepted ? generation.usage : usage
@@ -239,7 +280,23 @@ function finish(
   ])
 }
 
-function loseAttempt(generation: Generation, cause: string, nowMs: number): GenerationStep {
+/** The first token after a loss ends the pause. */
+function gapClosed(generation: Generation, nowMs: number): Partial<Generation> {
+  const { openGap, attempt, gaps } = generation
+  if (openGap === null || attempt === null) return {}
+  return { openGap: null, gaps: [...gaps, closeGap(openGap, attempt, nowMs)].slice(-historyKept) }
+}
+
+interface Loss {
+  readonly cause: string
+  readonly crash: { readonly alone: boolean } | null
+}
+
+function loseAttempt(
+  generation: Generation,
+  { cause, crash }: Loss,
+  nowMs: number,
+): GenerationStep {
   const { attempt, history, taken } = generation
   if (attempt === null) return { generation, actions: [] }
   const record: AttemptRecord = {
@@ -258,12 +315,25 @@ function loseAttempt(generation: Generation, cause: string, nowMs: number): Gene
     taken: false,
     attemptsSpent: generation.attemptsSpent + (taken ? 1 : 0),
     history: [...history, record].slice(-historyKept),
+    openGap: widenGap(generation.openGap, {
+      atToken: generation.sent.length,
+      cause,
+      from: { group: attempt.group, machine: attempt.machine },
+      lastMs: Math.max(generation.lastTokenMs, attempt.startedMs),
+      lostMs: nowMs,
+    }),
+    suspected: generation.suspected || crash !== null,
+    crashesAlone: generation.crashesAlone + (crash?.alone === true ? 1 : 0),
     avoided: new Map(generation.avoided).set(attempt.group, nowMs + limits.attemptRetryMs),
     // An attempt that nobody took up does not restart the clock, or a wait could go on for ever.
     waitingSinceMs: taken ? nowMs : generation.waitingSinceMs,
   }
   // Whoever still works on it works for nobody now.
   const cancel: GenerationAction = { kind: 'attempt-cancel', attempt }
+  if (next.crashesAlone >= limits.crashesAloneMax) {
+    const message = `This request was alone on its group when that crashed, ${next.crashesAlone} times; it is not tried again. The last cause was: ${cause}`
+    return end(next, [cancel, { kind: 'client-fail', error: { code: 'request-crashes', message } }])
+  }
   if (next.attemptsSpent >= limits.attemptsPerGenerationMax) {
     const message = `The answer was interrupted ${next.attemptsSpent} times and was given up; the last cause was: ${cause}`
     const error = { code: 'attempts-exhausted', message }

@@ -1,11 +1,10 @@
 // Why a deployment is not ready yet, in words a person can act on.
 import type { WantedDeployment } from '../cluster/desired.ts'
 import { type GroupView, groupsSeen } from '../cluster/groups.ts'
-import { type MachineState, recentFailures } from '../cluster/state.ts'
+import { type MachineState, liveRecords, recentFailures } from '../cluster/state.ts'
 import { readinessOf } from '../coordinator/backoff.ts'
-import { placeDeployment } from '../coordinator/placement.ts'
-import { candidateRecords } from '../coordinator/reconcile.ts'
-import { groupId } from '../ids.ts'
+import type { PlacementOutcome } from '../coordinator/placement.ts'
+import { previewPlacement } from '../coordinator/preview.ts'
 
 export type DeploymentStatus = 'ready' | 'starting' | 'waiting' | 'degraded'
 
@@ -38,14 +37,26 @@ export function conditionOf(
       groups,
     }
   }
-  const placed = placeDeployment({
-    group: groupId('preview'),
-    deployment,
-    machines: candidateRecords(state),
-    taken: [],
-  })
-  const detail = placed.kind === 'refused' ? placed.reason : 'about to start'
+  const placed = previewPlacement(state, deployment)
+  const detail = placed.kind === 'refused' ? placed.reason : comingOf(state, placed)
   return { status: 'waiting', detail, groups }
+}
+
+/** Files on their way, if that is what the start waits for. */
+function comingOf(
+  state: MachineState,
+  { plan, missing }: Extract<PlacementOutcome, { kind: 'placed' }>,
+): string {
+  const told = liveRecords(state)
+    .filter((record) => missing.includes(record.id))
+    .map((record) => {
+      const fetch = record.fetches?.find((one) => one.digest === plan.model.digest)
+      if (fetch === undefined) return `${record.name} is to get the files`
+      if (fetch.failure !== null)
+        return `copying the files to ${record.name} failed: ${fetch.failure}`
+      return `copying the files to ${record.name}: ${Math.round(fetch.fraction * 100)}%`
+    })
+  return told.join('; ') || 'about to start'
 }
 
 function progressOf(group: GroupView): string {

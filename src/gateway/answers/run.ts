@@ -38,6 +38,8 @@ export interface AnswerOrder {
   /** The model, as the client called it. */
   readonly name: string
   readonly asks: readonly Ask[]
+  /** What the client calls the answer. */
+  readonly id?: string
   /** Idle time after which the model may go, when the client had something to say about it. */
   readonly keepAliveMs?: number | null
 }
@@ -86,11 +88,16 @@ export class AnswerRun {
   }
 
   #start(index: number, { question, prompt }: Ask): void {
-    const { serving, name, keepAliveMs } = this.#order
+    const { serving, name, keepAliveMs, id: label } = this.#order
     const listener = this.#listener
     let ended = false
     const { cancel } = serving.generate(
-      { name, question, ...(keepAliveMs === undefined ? {} : { keepAliveMs }) },
+      {
+        name,
+        question,
+        ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
+        ...(label === undefined ? {} : { label }),
+      },
       {
         accepted: (promptTokens, cachedTokens) => {
           if (!this.#over) listener.accepted(index, promptTokens, cachedTokens)

@@ -23,6 +23,8 @@ export interface MembershipActions {
   measureLinks(milliseconds: number): Promise<readonly object[]>
   remove(name: string): Outcome<Named>
   leave(): Outcome<Named>
+  /** Nothing new comes to the machine, and what is there moves away; or it may take part again. */
+  drain(name: string, on: boolean): Outcome<Named>
 }
 
 const named = z.object({ name: z.string().min(1).max(128) })
@@ -63,6 +65,11 @@ export function addMembershipRoutes(app: GatewayApp, actions: MembershipActions)
   app.post('/cluster/remove', async (c) =>
     c.json(accepted(await actions.remove(parseBody(named, await readJson(c.env.incoming)).name))),
   )
+  app.post('/cluster/drain', async (c) => {
+    const body = named.extend({ on: z.boolean().default(true) })
+    const { name, on } = parseBody(body, await readJson(c.env.incoming))
+    return c.json(accepted(await actions.drain(name, on)))
+  })
   app.post('/cluster/leave', async (c) => c.json(accepted(await actions.leave())))
 }
 

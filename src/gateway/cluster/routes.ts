@@ -4,6 +4,7 @@ import { strategies } from '../../core/cluster/group-plan.ts'
 import { ApiError } from '../api-error.ts'
 import type { GatewayApp, GatewayParts } from '../context.ts'
 import { parseBody, readJson } from '../read-json.ts'
+import { addGenerationRoutes } from './generation-routes.ts'
 import { addAliasRoutes } from './alias-routes.ts'
 import { type MembershipActions, addMembershipRoutes } from './membership-routes.ts'
 import { clusterView, deploymentViews } from './view.ts'
@@ -14,6 +15,8 @@ export const loadRequest = z.object({
   machines: z.array(z.string()).default([]),
   layers: z.array(z.number().int().min(1)).default([]),
   backend: z.enum(['auto', 'ring', 'jaccl', 'nccl']).default('auto'),
+  /** For JACCL: the RDMA device of each rank towards each other, in the order of `machines`. */
+  devices: z.array(z.array(z.union([z.string(), z.array(z.string()), z.null()]))).optional(),
   replicas: z.number().int().min(1).max(64).default(1),
   standby: z.boolean().default(false),
   contextTokens: z.number().int().min(1).optional(),
@@ -39,6 +42,7 @@ export function addClusterRoutes(
   actions: ClusterActions,
 ): void {
   addMembershipRoutes(app, actions.membership)
+  addGenerationRoutes(app, parts, () => actions.nowMs())
   addAliasRoutes(app, parts)
   parts.api.describe({
     method: 'get',

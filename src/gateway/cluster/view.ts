@@ -1,9 +1,12 @@
 // The cluster as the page and the command line show it: measured things with their age, nothing guessed.
 import { roster, wantedDeployments } from '../../core/cluster/desired.ts'
+import { type GroupPlan, placedRanks } from '../../core/cluster/group-plan.ts'
 import type { GroupView } from '../../core/cluster/groups.ts'
 import { type MachineState, ownRecord } from '../../core/cluster/state.ts'
 import { reservedBytes } from '../../core/cluster/record.ts'
 import { settledCoordinator } from '../../core/membership/view.ts'
+import type { MachineId } from '../../core/ids.ts'
+import { lossForecasts } from '../../core/serving/survival.ts'
 import { conditionOf } from '../../core/serving/waiting.ts'
 import type { ClusterView, DeploymentView, MachineView } from '../../wire/cluster-view.ts'
 
@@ -79,9 +82,21 @@ export function deploymentViews(state: MachineState, nowMs: number): DeploymentV
       replicas: deployment.replicas,
       status: condition.status,
       detail: condition.detail,
+      losses: lossForecasts(state, deployment, condition.groups).map((loss) => ({
+        ...loss,
+        machine: nameOf(state, loss.machine),
+      })),
       groups: condition.groups.map((group) => groupView(state, group, nowMs)),
     }
   })
+}
+
+function nameOf(state: MachineState, id: MachineId): string {
+  return id === state.self.id ? state.self.name : (state.peers.get(id)?.record?.name ?? id)
+}
+
+function memoryOf(plan: GroupPlan, rank: number): number {
+  return placedRanks(plan)[rank]?.memoryBytes ?? 0
 }
 
 function groupView(
@@ -89,10 +104,6 @@ function groupView(
   group: GroupView,
   nowMs: number,
 ): DeploymentView['groups'][number] {
-  const nameOf = (id: string): string => {
-    if (id === state.self.id) return state.self.name
-    return [...state.peers.values()].find((peer) => peer.id === id)?.record?.name ?? id
-  }
   return {
     id: group.group,
     status: group.status,
@@ -105,14 +116,14 @@ function groupView(
         .filter((rank) => rank.stage === index)
         .map((rank) => ({
           rank: rank.rank,
-          machine: nameOf(rank.machine),
+          machine: nameOf(state, rank.machine),
           machineId: rank.machine,
           pid: rank.holding?.pid ?? null,
           layers: [rank.layers[0], rank.layers[1]],
           state: rank.state,
           phase: rank.holding?.phase ?? '',
           fraction: rank.holding?.fraction ?? 0,
-          memoryBytes: group.plan.stages[index]?.ranks[0]?.memoryBytes ?? 0,
+          memoryBytes: memoryOf(group.plan, rank.rank),
           activeBytes: rank.holding?.activeBytes ?? 0,
           tokens: rank.holding?.tokens ?? 0,
         })),

@@ -1,8 +1,13 @@
 // S10: a rank that is told to end was unloaded by somebody, belongs to a plan that failed or is one too
 // many, or has failed itself. The truth of each cause is looked up in the world, not in what machines say.
-import { isDeploymentRemoved, wantedDeployments } from '../../core/cluster/desired.ts'
+import {
+  type WantedDeployment,
+  isDeploymentRemoved,
+  wantedDeployments,
+} from '../../core/cluster/desired.ts'
 import { type OwnHolding, holdingKey } from '../../core/cluster/state.ts'
 import { stopReasons } from '../../core/coordinator/orders.ts'
+import { isAsWished } from '../../core/coordinator/shapes.ts'
 import type { SimHost } from '../host.ts'
 import { rankNumber } from '../farm.ts'
 import type { SimRank } from '../rank.ts'
@@ -34,6 +39,8 @@ export function stopChecker(scene: Scene): Checker {
       world.farm.ofGroup(group).some((other) => other.isSpinning)
     if (cause === stopReasons.unloaded) return operators.unloaded.has(deployment)
     if (cause === stopReasons.surplus) return groupsLately(deployment) > 1 || wasReduced(deployment)
+    if (cause === stopReasons.replaced)
+      return everyWish(world, deployment).some((wanted) => !isAsWished(plan, wanted))
     if (cause === stopReasons.rankLost) return members.length > 1
     if (cause === stopReasons.abandoned || cause === stopReasons.late) return !wasWhole
     if (cause.startsWith('this machine slept')) return lately(disturbedMs.get(rank.host))
@@ -97,4 +104,13 @@ export function stopChecker(scene: Scene): Checker {
       disturbedMs.set(host, world.nowMs)
     },
   }
+}
+
+/** The deployment as each machine that runs wants it now. */
+function everyWish(world: Scene['world'], deployment: string): readonly WantedDeployment[] {
+  return world.hosts.flatMap((host) => {
+    const registers = host.life?.machine.state.registers
+    const all = registers === undefined ? [] : wantedDeployments(registers)
+    return all.filter((wanted) => wanted.id === deployment)
+  })
 }

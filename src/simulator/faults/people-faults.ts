@@ -30,6 +30,44 @@ const machineRemoved: FaultKind = {
   },
 }
 
+/** It takes itself out, and is invited again later. */
+const machineLeaves: FaultKind = {
+  name: 'machine-leaves',
+  weight: 2,
+  begin(site) {
+    if (site.world.hosts.length < 3) return null
+    const host = someHost(site, (other) => other.isRunning && other.trusts(other.spec.id))
+    if (host === undefined || !site.operators.leave(host)) return null
+    const undo = (): void => void site.operators.admit(host)
+    return { about: host.spec.name, lastsMs: site.random.between(12_000, 70_000), undo }
+  },
+}
+
+/** A machine of the cluster answers a question that another was asked. */
+const impostorAnswers: FaultKind = {
+  name: 'impostor-answers',
+  weight: 1,
+  begin({ world, clients, random }) {
+    const request = random.pick(clients.open.filter(({ speaker }) => speaker !== null))
+    const { speaker, host, life, received } = request ?? {}
+    if (request === undefined || speaker == null || host === undefined || !host.isRunning)
+      return null
+    const impostor = random.pick(
+      world.hosts.filter(
+        ({ spec }) => spec !== host.spec && spec.id !== speaker.machine && host.trusts(spec.id),
+      ),
+    )
+    if (impostor === undefined || life?.events == null) return null
+    life.events.generationMessage(impostor.spec.id, {
+      kind: 'attempt-token',
+      attempt: speaker.attempt,
+      position: received?.length ?? 0,
+      token: { id: 1, parts: [{ type: 'content', text: 'impostor' }] },
+    })
+    return momentary(`${impostor.spec.name} to ${host.spec.name}, ${speaker.attempt}`)
+  },
+}
+
 const rosterTouched: FaultKind = {
   name: 'roster-touched',
   weight: 1,
@@ -92,6 +130,8 @@ const strangerSpeaks: FaultKind = {
 export const peopleFaults: readonly FaultKind[] = [
   machineDrained,
   machineRemoved,
+  machineLeaves,
+  impostorAnswers,
   rosterTouched,
   wishesChanged,
   strangerSpeaks,

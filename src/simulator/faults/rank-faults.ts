@@ -9,7 +9,7 @@ function someRank(
   suits: (rank: SimRank) => boolean,
 ): SimRank | undefined {
   const living = [...world.farm.living].filter(suits)
-  return random.pick(living.filter((rank) => rank.rowCount > 0)) ?? random.pick(living)
+  return random.pick(living.filter((rank) => rank.isBusy)) ?? random.pick(living)
 }
 
 const isReady = (rank: SimRank): boolean => rank.phase === 'ready'

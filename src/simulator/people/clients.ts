@@ -1,9 +1,9 @@
 // Clients: they ask through any machine's gateway, read what comes, hang up, or read slowly. Each compares
 // every token with the unbroken answer.
-import type { AttemptId, GenerationId } from '../../core/ids.ts'
+import type { AttemptId, GenerationId, MachineId } from '../../core/ids.ts'
 import type { AttemptOrder } from '../../runtime/attempts.ts'
 import type { GenerationListener } from '../../runtime/generations.ts'
-import { type Answer, questionFor, tokenAt } from '../answers.ts'
+import { type Answer, questionFor, refusalCode, tokenAt } from '../answers.ts'
 import type { SimHost } from '../host.ts'
 import type { Life } from '../life.ts'
 import type { Random } from '../random.ts'
@@ -21,7 +21,9 @@ export interface Request {
   outcome: 'open' | 'finished' | 'failed' | 'hung-up' | 'gateway-lost'
   failure: string
   /** The attempt that may speak, and the group it runs on. */
-  speaker: { attempt: AttemptId; group: string } | null
+  speaker: { attempt: AttemptId; group: string; machine: MachineId } | null
+  /** Nothing is being done for it, since then. */
+  waitingSinceMs: number | null
   cancel: () => void
 }
 
@@ -50,7 +52,11 @@ export class Clients {
     const wanted = life.serving.models().flatMap(({ deployment }) => deployment?.model.name ?? [])
     const model = this.#random.pick(wanted)
     if (model === undefined) return null
-    const answer = { number: this.requests.length, length: this.#random.whole(1, 60) }
+    const answer = {
+      number: this.requests.length,
+      length: this.#random.whole(1, 60),
+      isRefused: this.#random.chance(0.03),
+    }
     const request: Request = {
       answer,
       model,
@@ -63,6 +69,7 @@ export class Clients {
       outcome: 'open',
       failure: '',
       speaker: null,
+      waitingSinceMs: this.#world.nowMs,
       cancel: () => undefined,
     }
     this.requests.push(request)
@@ -82,9 +89,38 @@ export class Clients {
     request.cancel()
   }
 
-  attempted(order: AttemptOrder): void {
-    const request = this.#byGeneration.get(order.attempt.slice(0, order.attempt.lastIndexOf('.')))
-    if (request !== undefined) request.speaker = { attempt: order.attempt, group: order.group }
+  /** The request behind an attempt, by the name that its gateway or a machine it asked knows it by. */
+  requestOf(attempt: string): Request | undefined {
+    return this.#byGeneration.get(attempt.split('.', 1)[0] ?? '')
+  }
+
+  /** The same for requests that are over. */
+  anyOf(attempt: string): Request | undefined {
+    return this.requests[Number(attempt.split('.', 1)[0]?.replace('gen-', ''))]
+  }
+
+  /** Whether this is the attempt that its client now waits for. */
+  isSpeaker(request: Request, attempt: string): boolean {
+    return request.outcome === 'open' && isCalled(request, attempt)
+  }
+
+  attempted({ attempt, group, machine, replay }: AttemptOrder & { machine: MachineId }): void {
+    const request = this.requestOf(attempt)
+    if (request === undefined) return
+    request.speaker = { attempt, group, machine }
+    request.waitingSinceMs = null
+    const { received } = request
+    this.#world.verdict.check(
+      'S6',
+      replay.length === received.length && replay.every((id, index) => id === received[index]),
+      () => `${attempt} begins after ${replay.length} tokens; the client has ${received.length}`,
+    )
+  }
+
+  /** Its attempt is over, whoever ended it. */
+  attemptOver(attempt: AttemptId): void {
+    const request = this.requestOf(attempt)
+    if (request?.speaker?.attempt === attempt) request.waitingSinceMs = this.#world.nowMs
   }
 
   /** The one machine a stream cannot outlive. */
@@ -136,6 +172,12 @@ export class Clients {
       },
       failed: (error) => {
         request.failure = error.code
+        const isTooLong = error.code === refusalCode
+        verdict.check(
+          'S7',
+          isTooLong ? request.answer.isRefused : error.code !== 'attempts-exhausted',
+          () => `${name} failed: ${error.code}: ${error.message}`,
+        )
         this.#terminal(request, 'failed')
       },
     }
@@ -143,11 +185,8 @@ export class Clients {
 
   /** Only the attempt begun last, on the group it was sent to. */
   #maySpeak(request: Request, text: string): boolean {
-    const { speaker } = request
-    if (speaker === null) return false
-    const [attempt, group] = text.split('|')
-    const remote = `${speaker.attempt}.${request.host.spec.id.slice(0, 8)}`
-    return group === speaker.group && (attempt === speaker.attempt || attempt === remote)
+    const [attempt = '', group] = text.split('|')
+    return group === request.speaker?.group && isCalled(request, attempt)
   }
 
   #terminal(request: Request, outcome: 'finished' | 'failed'): void {
@@ -169,4 +208,10 @@ export class Clients {
     const about = `gen-${request.answer.number} ${outcome} ${request.failure}`
     this.#world.tell(request.host.spec.name, 'answer', about)
   }
+}
+
+/** A machine that was asked knows the attempt by its asker too. */
+function isCalled({ speaker, host }: Request, attempt: string): boolean {
+  const own = speaker?.attempt ?? ''
+  return attempt === own || attempt === `${own}.${host.spec.id.slice(0, 8)}`
 }

@@ -12,7 +12,8 @@ import type { JsonValue } from '../../core/json.ts'
 import { deploymentIdFor } from '../../core/serving/catalogue.ts'
 import type { SimHost } from '../host.ts'
 import type { Random } from '../random.ts'
-import { rosterEntry } from '../roster.ts'
+import type { Machine } from '../../runtime/machine.ts'
+import { admissionsOf, rosterEntry } from '../roster.ts'
 import type { World } from '../world.ts'
 
 export class Operators {
@@ -21,6 +22,8 @@ export class Operators {
   /** Deployments that somebody has ever asked to unload. */
   readonly unloaded = new Set<DeploymentId>()
   readonly removedMs = new Map<SimHost, number>()
+  /** Admissions that somebody has withdrawn, and whose they were. */
+  readonly withdrawn = new Map<string, SimHost>()
   admissions = 0
 
   constructor(world: World) {
@@ -76,15 +79,34 @@ export class Operators {
     )
     const machine = desk?.life?.machine
     if (machine === undefined) return false
-    const prefix = `roster/${host.spec.id}/`
-    const keys = [...machine.state.registers.keys()].filter((key) => key.startsWith(prefix))
+    const keys = admissionsOf(machine.state.registers, host.spec.id).map(([key]) => key)
     this.#world.tell(desk?.spec.name ?? '', 'removes', host.spec.name)
+    this.#withdraw(machine, host, keys)
+    return true
+  }
+
+  /** The machine takes itself out. */
+  leave(host: SimHost): boolean {
+    const machine = host.life?.machine
+    if (machine === undefined || !host.isRunning || !host.trusts(host.spec.id)) return false
+    this.#world.tell(host.spec.name, 'leaves')
+    const own = admissionsOf(machine.state.registers, host.spec.id)
+    this.#withdraw(
+      machine,
+      host,
+      own.map(([key]) => key),
+    )
+    return true
+  }
+
+  #withdraw(machine: Machine, host: SimHost, keys: readonly string[]): void {
     machine.write(
       keys.map((key) => ({ key, value: undefined })),
-      () => undefined,
+      () => {
+        for (const key of keys) this.withdrawn.set(key, host)
+      },
     )
     this.removedMs.set(host, this.#world.nowMs)
-    return true
   }
 
   /** Invites a machine: a new roster entry, and the cluster's state handed over whole. */

@@ -1,0 +1,1 @@
+"""A world: the ranks that hold one stage together, each with a part of every layer, in lockstep."""

@@ -1,0 +1,222 @@
+"""Worlds of real worker processes that share the starter model, against one process."""
+
+import json
+import os
+import signal
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from typing import Any
+
+from bench.random_model import write_random_model
+
+from .group import Group, cpu_seconds, gone, resident_bytes
+from .rank import Answer, Rank, load_frame, submit_frame
+from .starter import starter_folder
+from .test_group import PENALISED, SAMPLED, STORIES
+from .worlds import RING_BYTES, WorldGroup, grouped_frames, world_frames
+
+SAMPLINGS: list[dict[str, Any]] = [{}, {}, SAMPLED, PENALISED]
+REQUESTS = 8
+
+
+def asked(index: int, attempt: str = "") -> dict[str, Any]:
+    asking: dict[str, Any] = dict(sampling=SAMPLINGS[index % 4], tokensMax=3 + index % 3, ignoreEos=True, logprobs=2)
+    return submit_frame(attempt or f"r{index}", STORIES[index], **asking)
+
+
+_alone: dict[str, Answer] = {}
+_weights: list[int] = []
+
+
+def alone() -> dict[str, Answer]:
+    """What one process says to the same requests."""
+    if not _alone:
+        with Rank(load_frame(str(starter_folder()), "mlx", rowsMax=8)) as rank:
+            _weights.append(rank.ready["weightsBytes"])
+            for index in range(REQUESTS):
+                rank.send(asked(index))
+            _alone.update((f"r{index}", rank.answer(f"r{index}")) for index in range(REQUESTS))
+    return _alone
+
+
+class Shared:
+    """What holds however the starter model is shared."""
+
+    requests = REQUESTS
+    shares: list[float]
+    buffers: list[int]
+    group: Group
+
+    @staticmethod
+    def frames(path: str) -> list[dict[str, Any]]:
+        raise NotImplementedError
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.wanted = alone()
+        cls.group = WorldGroup(cls.frames(str(starter_folder()))).__enter__()
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.group.close()
+
+    def test_a_each_rank_holds_its_share_in_memory(self: Any) -> None:
+        """As the operating system counts it; what a rank has before it loads is taken off."""
+        for rank, bare, share, kept in zip(self.group.ranks, self.group.bare_bytes, self.shares, self.buffers):
+            held = resident_bytes(rank.process.pid) - bare - kept
+            self.assertAlmostEqual(held / _weights[0] / share, 1, delta=0.1)
+
+    def test_requests_that_join_and_two_that_are_cancelled_equal_one_process(self: Any) -> None:
+        head = self.group.head
+        for name, prompt in (("gone", "bushel " * 10), ("unread", "bushel " * 300)):
+            head.send(submit_frame(name, prompt, tokensMax=400, ignoreEos=True))
+        for index in range(self.requests):
+            head.send(asked(index))
+            if index == self.requests // 3:
+                head.send({"kind": "cancel", "attempt": "unread"})
+            if index == self.requests // 2:
+                head.send({"kind": "cancel", "attempt": "gone"})
+            time.sleep(0.05)
+        for index in range(self.requests):
+            self.assert_equal(self.group.answer(f"r{index}"), self.wanted[f"r{index}"])
+        self.assertEqual(self.group.answer("gone").reason, "cancelled")
+        self.assertEqual(self.group.answer("unread").reason, "cancelled")
+
+    def test_idle_ranks_use_no_processor(self: Any) -> None:
+        self.group.head.send(asked(0, "before"))
+        self.group.answer("before")
+        time.sleep(0.5)
+        before = [cpu_seconds(rank.process.pid) for rank in self.group.ranks]
+        time.sleep(3)
+        spent = sum(cpu_seconds(rank.process.pid) - was for rank, was in zip(self.group.ranks, before))
+        self.assertLess(spent / 3, 0.02, "idle ranks use more than 2% of a core")
+        for rank in self.group.ranks:
+            pulses = [frame for frame in rank.seen if frame["kind"] == "pulse"]
+            self.assertTrue(any(pulse["busy"] for pulse in pulses))
+            self.assertFalse(pulses[-1]["busy"])
+
+    def assert_equal(self: Any, answer: Answer, wanted: Answer) -> None:
+        self.assertEqual(answer.tokens, wanted.tokens)
+        self.assertEqual(answer.text(), wanted.text())
+        for mine, theirs in zip(answer.rows, wanted.rows):
+            self.assertAlmostEqual(mine["logprob"]["logprob"], theirs["logprob"]["logprob"], delta=1e-3)
+            self.assertEqual(
+                [entry["token"] for entry in mine["logprob"]["top"]],
+                [entry["token"] for entry in theirs["logprob"]["top"]],
+            )
+
+
+class UnevenTwo(Shared, unittest.TestCase):
+    """Three KV heads over two ranks, the first with two thirds of everything."""
+
+    shares = [2 / 3, 1 / 3]
+    buffers = [RING_BYTES] * 2
+
+    @staticmethod
+    def frames(path: str) -> list[dict[str, Any]]:
+        return world_frames(2, path, shares=[2, 1], rowsMax=8, peerTimeoutMsMax=10_000)
+
+
+class Three(Shared, unittest.TestCase):
+    """Three ranks spin on what may be two cores, so this one is short."""
+
+    requests = 2
+    shares = [1 / 3] * 3
+    buffers = [RING_BYTES] * 3
+
+    @staticmethod
+    def frames(path: str) -> list[dict[str, Any]]:
+        return world_frames(3, path, rowsMax=8, peerTimeoutMsMax=30_000)
+
+
+class TwoAndOne(Shared, unittest.TestCase):
+    """A world for the first 20 layers, one rank for the others. The embedding is on both stages: it is tied."""
+
+    shares = [0.3684, 0.3684, 0.4737]
+    buffers = [0, RING_BYTES, 0]  # the leader has its own before it connects to the next stage
+
+    @staticmethod
+    def frames(path: str) -> list[dict[str, Any]]:
+        return grouped_frames([2, 1], [0, 20, 30], path, rowsMax=8, peerTimeoutMsMax=10_000)
+
+
+class ScriptedWorld(unittest.TestCase):
+    """Ranks that find, watch and lose each other without computing anything."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = str(Path(folder.name, "script.json"))
+        Path(self.path).write_text(json.dumps({"tokens": 400, "tokensPerSecond": 100}))
+
+    def test_any_rank_that_goes_or_stops_ends_all_others_and_is_named(self) -> None:
+        for victim, how in ((0, signal.SIGKILL), (2, signal.SIGSTOP)):
+            with self.subTest(victim=victim, how=how):
+                frames = world_frames(3, self.path, engine="scripted", peerTimeoutMsMax=1500)
+                with Group(frames) as group:
+                    group.head.send(submit_frame("a"))
+                    group.head.next("step")
+                    began = time.monotonic()
+                    os.kill(group.ranks[victim].process.pid, how)
+                    for number, rank in enumerate(group.ranks):
+                        if number != victim:
+                            told = rank.next("failed", seconds=10)
+                            self.assertEqual((told["code"], told["attempt"]), ("peer-lost", None))
+                            self.assertTrue(gone(rank.process, 2))
+                            lost = victim if number == 0 or victim == 0 else 0  # followers hear of their leader only
+                            self.assertIn(f"rank {lost} ", told["message"])
+                    self.assertLess(time.monotonic() - began, 8)
+
+
+class Lost(unittest.TestCase):
+    """A rank that goes, or stops, ends its world before a wrong token is said."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = str(Path(folder.name, "tiny"))
+        write_random_model(Path(self.path), num_hidden_layers=2, hidden_size=48, num_attention_heads=3, num_key_value_heads=3)
+
+    def unbroken(self) -> list[int]:
+        with Rank(load_frame(self.path, "mlx")) as rank:
+            rank.send(submit_frame("a", tokensMax=40, ignoreEos=True))
+            return rank.answer("a").tokens
+
+    def test_any_rank_killed_or_stopped_while_writing_or_idle_ends_the_others_in_time(self) -> None:
+        wanted = self.unbroken()
+        for victim, how, writing in (
+            (1, signal.SIGKILL, True),
+            (1, signal.SIGSTOP, True),
+            (0, signal.SIGSTOP, True),
+            (0, signal.SIGKILL, False),
+        ):
+            with self.subTest(victim=victim, how=how, writing=writing):
+                with Group(world_frames(2, self.path, peerTimeoutMsMax=1500)) as group:
+                    if writing:
+                        group.head.send(submit_frame("a", tokensMax=4000, ignoreEos=True))
+                        for _ in range(5):
+                            group.head.next("step")
+                    began = time.monotonic()
+                    os.kill(group.ranks[victim].process.pid, how)
+                    other = group.ranks[1 - victim]
+                    told = other.next("failed", seconds=8)
+                    self.assertLess(time.monotonic() - began, 6)
+                    self.assertTrue(gone(other.process, 2))
+                    self.assertIsNone(told["attempt"])
+                    if told["code"] != "engine-failed":  # ring may notice first
+                        self.assertEqual(told["code"], "peer-lost")
+                        self.assertIn(f"rank {victim}", told["message"])
+                    said = [row["token"] for f in group.head.seen if f["kind"] == "step" for row in f["rows"]]
+                    self.assertEqual(said[:40], wanted[: len(said)])
+
+    def test_ranks_that_differ_are_refused_by_name(self) -> None:
+        frames = world_frames(2, self.path, connectTimeoutMsMax=20_000)
+        frames[1].update(plan="another", dtype="bfloat16")
+        group = Group(frames)
+        self.addCleanup(group.close)
+        for told in group.ends():
+            self.assertEqual(told["code"], "group-mismatch")
+            self.assertIn("plan is", told["message"])
+            self.assertIn("dtype is", told["message"])
