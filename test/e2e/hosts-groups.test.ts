@@ -179,7 +179,10 @@ describe('groups over three hosts', () => {
     )
     const view = await deployment('only-on-a')
     const machines = view?.groups[0]?.stages.map((stage) => stage.ranks[0]?.machine) ?? []
-    assert.deepEqual(machines.map(String).toSorted((x, y) => x.localeCompare(y)), ['a', 'b', 'c'])
+    assert.deepEqual(
+      machines.map(String).toSorted((x, y) => x.localeCompare(y)),
+      ['a', 'b', 'c'],
+    )
     const [scripted, real] = await Promise.all([
       ask(c, { model: 'only-on-a', prompt: 'both', seed: 3 }),
       askScored(c, { model: starter, prompt: prompts[0] ?? '', tokensMax }),

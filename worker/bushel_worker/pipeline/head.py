@@ -9,7 +9,7 @@ from typing import Any
 
 from ..rows import Chunk, Draw, Row
 from ..stage_port import Span
-from .joining import described
+from .joining import described, masks_of
 from .link import Activity, Message, PeerLost
 from .ring import Ring
 from .work import Work
@@ -59,6 +59,7 @@ class PipelineEngine:
             "join": [described(row, number) for row, number in zip(joining, numbers)],
             "rows": [self._numbers[row] for row in rows],
             "at": [row.length for row in rows],
+            "masks": masks_of(rows, [self._numbers[row] for row in rows]),
         }
         self._flights.setdefault(batch, []).append((self._send(header, self._work.packed(out)), rows))
 

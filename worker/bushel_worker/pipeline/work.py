@@ -19,6 +19,7 @@ class TailRow:
     prompt: list[int]  # distinct ids, where a penalty needs them
     ids: list[int]  # generated so far; their count alone matters without penalties
     logprobs: int | None
+    constraint: Any = field(default=None, repr=False)  # the mask that came with the step
     history: Any = field(default=None, repr=False)
 
 
