@@ -13,13 +13,13 @@ import type { FrameFromWorker, FrameToWorker } from '../wire/worker-frames.ts'
 import { type AttemptFrame, LocalAttempts } from './attempts.ts'
 import { type ModelFiles, type RankStart, loadFrameFor, relinkFrameFor } from './load-frame.ts'
 import type { Notes, RankKeeper } from './machine.ts'
-import type { RelayBody, Relays } from './relays.ts'
+import type { RelayBody, RelayTarget, Relays } from './relays.ts'
 
 /** Where words between ranks come in and go out. */
 export interface RelayEnd {
   relayThrough(relays: Pick<Relays, 'say' | 'forget'>): void
   /** False when that rank is not up here. */
-  hearRelay(to: { group: GroupId; rank: number }, from: number, body: RelayBody): boolean
+  hearRelay(to: RelayTarget, from: number, body: RelayBody): boolean
   failGroup(group: GroupId, cause: string): void
 }
 
@@ -97,7 +97,7 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
       group: kept.group,
       rank: kept.rank,
       step: kept.progressed,
-      busy: kept.ready && (kept.busy || this.attempts.countOf(kept.group) > 0),
+      busy: kept.ready && (kept.busy || (kept.rank === 0 && this.attempts.countOf(kept.group) > 0)),
       frameAgeMs: nowMs - kept.lastFrameMs,
       tokens: kept.tokens,
       tokensPerSecond: kept.tokensPerSecond,
@@ -121,8 +121,12 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
     this.#relays = relays
   }
 
-  hearRelay(to: { group: GroupId; rank: number }, from: number, body: RelayBody): boolean {
-    const process = this.#kept.get(holdingKey(to.group, to.rank))?.process ?? null
+  hearRelay(to: RelayTarget, from: number, body: RelayBody): boolean {
+    const kept = this.#kept.get(holdingKey(to.group, to.rank))
+    if (kept === undefined || kept.plan.formation < to.formation) return false
+    // Of a formation that is over: heard, and forgotten.
+    if (kept.plan.formation > to.formation) return true
+    const { process } = kept
     process?.send({ kind: 'relayed', from, body })
     return process !== null
   }
@@ -238,9 +242,10 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
   }
 
   #relay({ plan, group, rank: from }: Kept, to: number, body: RelayBody): void {
-    if (this.hearRelay({ group, rank: to }, from, body)) return
+    const { formation } = plan
+    if (this.hearRelay({ group, formation, rank: to }, from, body)) return
     const machine = placedRanks(plan)[to]?.machine
-    if (machine !== undefined) this.#relays?.say({ machine, group, from, to, body })
+    if (machine !== undefined) this.#relays?.say({ machine, group, formation, from, to, body })
   }
 
   #takeAttemptFrame(kept: Kept, frame: AttemptFrame): void {
@@ -261,6 +266,8 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
     this.#report(kept, { kind: 'exited', cause, tokens: kept.tokens })
     const isLast = ![...this.#kept.values()].some((other) => other.group === kept.group)
     if (isLast) this.#relays?.forget(kept.group)
+    // Behind the head others may be lost and replaced; its rows wait for that.
+    if (kept.rank !== 0) return
     // It said why before it went, or was being stopped: then no request is to blame.
     this.attempts.loseGroup(kept.group, cause, crashed && !kept.explained)
   }

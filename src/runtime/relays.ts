@@ -9,11 +9,18 @@ import { planted } from '../core/planted.ts'
 
 export type RelayBody = Record<string, unknown>
 
+/** A rank in one formation of its group. */
+export interface RelayTarget {
+  readonly group: GroupId
+  readonly formation: number
+  readonly rank: number
+}
+
 export interface RelayPorts {
   readonly clock: Clock
   readonly send: (to: MachineId, message: RelayMessage) => void
   /** Hands a word to a rank here; false when that rank is not here. */
-  readonly deliver: (to: { group: GroupId; rank: number }, from: number, body: RelayBody) => boolean
+  readonly deliver: (to: RelayTarget, from: number, body: RelayBody) => boolean
   /** A rank can no longer be told what it must know; its group cannot go on. */
   readonly giveUp: (group: GroupId, cause: string) => void
 }
@@ -21,6 +28,7 @@ export interface RelayPorts {
 interface Outgoing {
   readonly machine: MachineId
   readonly group: GroupId
+  readonly formation: number
   readonly from: number
   readonly to: number
   next: number
@@ -46,14 +54,15 @@ export class Relays {
   say(word: {
     machine: MachineId
     group: GroupId
+    formation: number
     from: number
     to: number
     body: RelayBody
   }): void {
-    const { machine, group, from, to, body } = word
-    const key = channel(group, from, to)
+    const { machine, group, formation, from, to, body } = word
+    const key = channel(word)
     const known = this.#outgoing.get(key)
-    const out = known ?? { machine, group, from, to, next: 0, unheard: [] }
+    const out = known ?? { machine, group, formation, from, to, next: 0, unheard: [] }
     this.#outgoing.set(key, out)
     const number = out.next
     out.next += 1
@@ -62,7 +71,7 @@ export class Relays {
       this.#ports.giveUp(group, `rank ${to} has not heard ${out.unheard.length} operations`)
       return
     }
-    this.#ports.send(machine, { kind: 'rank-relay', group, from, to, number, body })
+    this.#ports.send(machine, { kind: 'rank-relay', group, formation, from, to, number, body })
   }
 
   take(sender: MachineId, message: RelayMessage): void {
@@ -81,47 +90,51 @@ export class Relays {
 
   #hear(sender: MachineId, message: Extract<RelayMessage, { kind: 'rank-relay' }>): void {
     const group = message.group as GroupId
-    const { from, to } = message
-    const key = channel(group, from, to)
+    const { formation = 0, from, to } = message
+    const key = channel({ group, formation, from, to })
     const known = this.#incoming.get(key)
     const incoming = known ?? { next: 0, early: new Map<number, RelayBody>() }
     if (message.number >= incoming.next + limits.relayWaitingMax) return
     if (planted.relayUnordered) {
-      this.#ports.deliver({ group, rank: to }, from, message.body)
+      this.#ports.deliver({ group, formation, rank: to }, from, message.body)
       return
     }
     if (message.number >= incoming.next) incoming.early.set(message.number, message.body)
     for (;;) {
       const body = incoming.early.get(incoming.next)
       // Not acknowledged while the rank is not here to hear it.
-      if (body === undefined || !this.#ports.deliver({ group, rank: to }, from, body)) break
+      if (body === undefined || !this.#ports.deliver({ group, formation, rank: to }, from, body))
+        break
       incoming.early.delete(incoming.next)
       incoming.next += 1
       this.#incoming.set(key, incoming)
     }
     const { next } = incoming
-    if (next > 0) this.#ports.send(sender, { kind: 'rank-relay-ack', group, from, to, next })
+    if (next > 0)
+      this.#ports.send(sender, { kind: 'rank-relay-ack', group, formation, from, to, next })
   }
 
   #acknowledge(message: Extract<RelayMessage, { kind: 'rank-relay-ack' }>): void {
-    const { from, to, next } = message
-    const out = this.#outgoing.get(channel(message.group as GroupId, from, to))
+    const { formation = 0, from, to, next } = message
+    const group = message.group as GroupId
+    const out = this.#outgoing.get(channel({ group, formation, from, to }))
     while (out?.unheard[0] !== undefined && out.unheard[0].number < next) out.unheard.shift()
   }
 
   #repeat(): void {
     const nowMs = this.#ports.clock.nowMs()
-    for (const { machine, group, from, to, unheard } of this.#outgoing.values()) {
+    for (const { machine, group, formation, from, to, unheard } of this.#outgoing.values()) {
       for (const word of unheard) {
         if (nowMs - word.saidMs < limits.relayRepeatMs) break
         word.saidMs = nowMs
         const { number, body } = word
-        this.#ports.send(machine, { kind: 'rank-relay', group, from, to, number, body })
+        this.#ports.send(machine, { kind: 'rank-relay', group, formation, from, to, number, body })
       }
     }
   }
 }
 
-function channel(group: GroupId, from: number, to: number): string {
-  return `${group} ${from} ${to}`
+function channel(between: { group: GroupId; formation: number; from: number; to: number }): string {
+  const { group, formation, from, to } = between
+  return `${group} ${formation} ${from} ${to}`
 }

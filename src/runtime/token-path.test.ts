@@ -211,7 +211,7 @@ test('Relays hand words on in order and once, though they are lost, doubled and 
       })
       const tasks = Array.from({ length: count }, (_, index) => index)
       for (const task of tasks)
-        near.say({ machine: b, group: group('g1'), from: 0, to: 1, body: { task } })
+        near.say({ machine: b, group: group('g1'), formation: 0, from: 0, to: 1, body: { task } })
       for (const deliver of late) deliver()
       clock.pass(60_000)
       assert.deepEqual(heard, tasks)
@@ -229,6 +229,6 @@ test('Relays give a group up when a rank hears nothing for too long', () => {
     giveUp: (_group, cause) => causes.push(cause),
   })
   for (let word = 0; word <= 1024; word++)
-    relays.say({ machine: b, group: group('g1'), from: 0, to: 1, body: {} })
+    relays.say({ machine: b, group: group('g1'), formation: 0, from: 0, to: 1, body: {} })
   assert.match(causes[0] ?? '', /has not heard 1025 operations/)
 })

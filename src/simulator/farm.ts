@@ -112,7 +112,7 @@ export class RankFarm {
     const size = load.stage.count
     if (size === 1) return []
     const others = this.ofGroup(load.group).filter(
-      (other) => other !== rank && other.load.secret === load.secret,
+      (other) => other !== rank && other.bond.secret === rank.bond.secret,
     )
     if (others.length !== size - 1) return null
     const { network } = this.#world

@@ -35,7 +35,8 @@ interface Row {
   prefillSteps: number
 }
 
-export type RankPhase = 'loading' | 'connecting' | 'ready' | 'dead'
+/** "waiting": it has lost a neighbour and holds on to what it has. */
+export type RankPhase = 'loading' | 'connecting' | 'ready' | 'waiting' | 'dead'
 
 const loadStepMs = 500
 const connectMsMax = 20_000
@@ -53,8 +54,10 @@ export class SimRank implements RankProcess {
   readonly #rows = new Map<string, Row>()
   readonly #stepMs: number
   /** What it was told to do, in the order it heard it. */
-  readonly tasks: string[] = []
+  tasks: string[] = []
   phase: RankPhase = 'loading'
+  /** Changes when its group is put together anew around it. */
+  bond: { readonly plan: string; readonly secret: string }
   /** Burns a core and gets nowhere. */
   isSpinning = false
   /** The files it read were whole. */
@@ -74,6 +77,7 @@ export class SimRank implements RankProcess {
     this.host = parts.host
     this.life = parts.life
     this.load = parts.load
+    this.bond = { plan: parts.load.plan, secret: parts.load.secret }
     this.loadMs = parts.loadMs
     this.#events = events
     this.#world = world
@@ -117,7 +121,9 @@ export class SimRank implements RankProcess {
   #connect(sinceMs: number): void {
     if (!this.isAlive || this.phase !== 'connecting') return
     const others = this.isSpinning ? null : this.#world.othersOf(this)
-    if (others !== null && others.every((other) => other.phase !== 'loading')) {
+    const isThere = (other: SimRank): boolean =>
+      other.phase !== 'loading' && other.bond.plan === this.bond.plan
+    if (others?.every(isThere) === true) {
       this.#again(this.#world.random.between(20, 200), () => this.#becomeReady())
       return
     }
@@ -155,6 +161,7 @@ export class SimRank implements RankProcess {
     if (frame.kind === 'submit') this.#submit(frame)
     else if (frame.kind === 'cancel') this.#cancel(frame.attempt)
     else if (frame.kind === 'relayed') this.#follow(String(frame.body['task']))
+    else if (frame.kind === 'relink') this.#relink(frame)
     else if (frame.kind === 'close') this.exit('the rank ended with exit code 0')
   }
 
@@ -241,7 +248,7 @@ export class SimRank implements RankProcess {
 
   #takeStep(): void {
     if (!this.isAlive) return
-    if (this.isSpinning || this.#isBlocked()) {
+    if (this.isSpinning || this.phase !== 'ready' || this.#isBlocked()) {
       if (this.isAlive) this.#again(200, () => this.#takeStep())
       return
     }
@@ -291,9 +298,42 @@ export class SimRank implements RankProcess {
       return false
     }
     this.#blockedSinceMs ??= nowMs
-    if (nowMs - this.#blockedSinceMs > this.load.limits.peerTimeoutMsMax)
-      this.fail('peer-lost', 'another rank of the group no longer answers')
+    if (nowMs - this.#blockedSinceMs > this.load.limits.peerTimeoutMsMax) this.#losePeer()
     return true
+  }
+
+  #losePeer(): void {
+    if (this.phase !== 'ready') return
+    this.phase = 'waiting'
+    const reason = 'it no longer answers'
+    this.#say({ kind: 'peer-lost', rank: this.isHead ? 1 : 0, reason })
+    const { bond } = this
+    this.#again(this.load.limits.relinkWaitMsMax ?? 60_000, () => {
+      if (this.bond === bond) this.fail('peer-lost', 'nobody took the place of a lost rank')
+    })
+  }
+
+  /** Keeps its rows and goes on when the others of the new formation are there. */
+  #relink(frame: Extract<FrameToWorker, { kind: 'relink' }>): void {
+    if (this.phase !== 'ready' && this.phase !== 'waiting') return
+    this.bond = { plan: frame.plan, secret: frame.secret }
+    this.phase = 'connecting'
+    this.tasks = []
+    this.#blockedSinceMs = null
+    this.#reconnect(frame.formation, this.#world.nowMs())
+  }
+
+  #reconnect(formation: number, sinceMs: number): void {
+    if (this.phase !== 'connecting') return
+    const others = this.isSpinning ? null : this.#world.othersOf(this)
+    const isThere = (other: SimRank): boolean =>
+      other.phase !== 'loading' && other.bond.plan === this.bond.plan
+    if (others?.every(isThere) === true) {
+      this.phase = 'ready'
+      this.#say({ kind: 'relinked', formation, tokensReplayed: 0, rowsAnew: 0 })
+    } else if (this.#world.nowMs() - sinceMs > connectMsMax)
+      this.fail('peer-lost', 'another rank of the group did not come')
+    else this.#again(200, () => this.#reconnect(formation, sinceMs))
   }
 
   #finish(row: Row, reason: 'length' | 'cancelled'): void {

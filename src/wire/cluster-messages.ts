@@ -186,6 +186,7 @@ export const clusterMessageSchema = z.discriminatedUnion('kind', [
     deployment,
     reason: shortText,
     drain: z.boolean(),
+    except: z.string().max(64).exactOptional(),
   }),
 ])
 

@@ -66,7 +66,13 @@ const attemptMessages = [
 ] as const
 
 /** A rank's place in its group, and whose word it is. */
-const relayed = { group: z.string(), from: count, to: count }
+const relayed = {
+  group: z.string(),
+  /** Each formation of a group counts its words anew. */
+  formation: count.exactOptional(),
+  from: count,
+  to: count,
+}
 
 const relayMessages = [
   /** Numbered for each pair of ranks, and repeated until it is acknowledged. */

@@ -127,8 +127,10 @@ export function obeyFetch(state: MachineState, order: Order<'model-fetch'>): Dec
 export function obeyStop(state: MachineState, order: Order<'group-stop'>, nowMs: number): Decision {
   const out = decision()
   if (isStale(state, order.epoch)) return out
-  const { reason, drain } = order
+  const { reason, drain, except } = order
   for (const holding of heldRanks(state, order.group)) {
+    const next = holding.reformPlan === null ? null : planHash(holding.reformPlan)
+    if (except !== undefined && (holding.planHash === except || next === except)) continue
     // Told to finish its answers first, then to go at once: the second order counts too.
     const isDone = holding.stop !== null && (drain || !holding.stop.draining)
     if (isDone) continue

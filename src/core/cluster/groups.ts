@@ -1,8 +1,8 @@
 // Groups as they stand, put together from what each machine says of its own ranks.
 import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
 import { type GroupPlan, placedRanks } from './group-plan.ts'
-import type { Epoch, Holding, RankState } from './record.ts'
-import { type MachineState, ownRecord } from './state.ts'
+import { type Epoch, type Holding, type RankState, compareEpochs } from './record.ts'
+import { type MachineState, liveRecords } from './state.ts'
 import { planted } from '../planted.ts'
 
 export interface RankView {
@@ -21,65 +21,81 @@ export interface GroupView {
   readonly group: GroupId
   readonly deployment: DeploymentId
   readonly plan: GroupPlan
+  readonly planHash: string
   readonly epoch: Epoch
   readonly status: GroupStatus
   readonly ranks: readonly RankView[]
+  /** Machines that came back with a rank whose place another machine has taken. */
+  readonly leftovers: readonly MachineId[]
   /** Oldest moment at which its present state began. */
   readonly sinceMs: number
 }
 
 /** Every group of which some live machine holds a rank. */
 export function groupsSeen(state: MachineState): readonly GroupView[] {
-  const held = new Map<GroupId, { plan: GroupPlan; epoch: Epoch; holdings: Map<number, Holding> }>()
-  const records = [ownRecord(state)]
-  for (const peer of state.peers.values()) {
-    if (peer.status !== 'dead' && peer.record !== null) records.push(peer.record)
-  }
-  for (const record of records) {
+  const groups = new Map<GroupId, Seen>()
+  for (const record of liveRecords(state)) {
     for (const holding of record.holdings) {
-      const { group, formation } = holding.plan
-      const known = held.get(group)
-      const entry = known ?? { plan: holding.plan, epoch: holding.epoch, holdings: new Map() }
-      if (formation > entry.plan.formation) {
-        entry.plan = holding.plan
-        entry.epoch = holding.epoch
-      }
-      // A machine thought dead may come back with a rank that has been replaced since.
-      const other = entry.holdings.get(holding.rank)
-      if (other === undefined || other.plan.formation <= formation)
-        entry.holdings.set(holding.rank, holding)
-      held.set(group, entry)
+      const { group } = holding.plan
+      const seen = groups.get(group) ?? { newest: holding, held: [] }
+      if (isNewer(holding, seen.newest)) seen.newest = holding
+      seen.held.push({ machine: record.id, holding })
+      groups.set(group, seen)
     }
   }
-  return [...held.values()].map((seen) => viewOf(state, seen))
+  return [...groups.values()].map((seen) => viewOf(state, seen))
 }
 
 interface Seen {
-  readonly plan: GroupPlan
-  readonly epoch: Epoch
-  readonly holdings: ReadonlyMap<number, Holding>
+  /** Of the latest formation: its plan is the group's. */
+  newest: Holding
+  readonly held: { readonly machine: MachineId; readonly holding: Holding }[]
 }
 
-function viewOf(state: MachineState, { plan, epoch, holdings }: Seen): GroupView {
-  const ranks = placedRanks(plan).map((placed): RankView => {
-    const holding = holdings.get(placed.rank) ?? null
-    const layers = plan.stages[placed.stage]?.layers ?? [0, 0]
-    const { rank, stage, machine } = placed
+/** Two coordinators may have put a group together again at once; the higher epoch counts. */
+function isNewer(one: Holding, other: Holding): boolean {
+  const formations = one.plan.formation - other.plan.formation
+  return formations > 0 || (formations === 0 && compareEpochs(one.epoch, other.epoch) > 0)
+}
+
+function viewOf(state: MachineState, { newest, held }: Seen): GroupView {
+  const { plan, planHash, epoch } = newest
+  const placed = placedRanks(plan)
+  const ranks = placed.map((place): RankView => {
+    const { rank, stage, machine } = place
+    const found = held.find((one) => one.machine === machine && one.holding.rank === rank)
+    const holding = found?.holding ?? null
+    const layers = plan.stages[stage]?.layers ?? [0, 0]
     const absence = hasSpoken(state, machine) ? 'missing' : 'unknown'
     // It was there before the group was put together anew, and has yet to hear where the others are.
-    const isBehind = holding !== null && holding.plan.formation < plan.formation
-    const isKept = isBehind && (holding.state === 'ready' || holding.state === 'orphaned')
-    const rankState = isKept ? 'loading' : (holding?.state ?? absence)
-    return { rank, stage, machine, layers, state: rankState, holding }
+    const isKept =
+      holding !== null &&
+      holding.planHash !== planHash &&
+      (holding.state === 'ready' || holding.state === 'orphaned')
+    return {
+      rank,
+      stage,
+      machine,
+      layers,
+      holding,
+      state: isKept ? 'loading' : (holding?.state ?? absence),
+    }
   })
   const since = ranks.map((rank) => rank.holding?.sinceMs ?? 0)
   return {
     group: plan.group,
     deployment: plan.deployment,
     plan,
+    planHash,
     epoch,
     status: statusOf(ranks),
     ranks,
+    leftovers: held
+      .filter(
+        ({ machine, holding }) =>
+          holding.state !== 'stopping' && placed[holding.rank]?.machine !== machine,
+      )
+      .map(({ machine }) => machine),
     sinceMs: Math.max(...since),
   }
 }

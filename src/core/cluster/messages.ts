@@ -72,4 +72,6 @@ export type GroupMessage =
       readonly reason: string
       /** Finish what is being answered first. */
       readonly drain: boolean
+      /** Ranks of the plan with this hash stay. */
+      readonly except?: string
     }

@@ -1,6 +1,7 @@
 // The orders a coordinator gives. Every one carries its epoch, and may have to be given more than once.
 import type { Decision } from '../cluster/decision.ts'
 import { type GroupPlan, type ModelRef, headMachine, machinesOf } from '../cluster/group-plan.ts'
+import type { GroupView } from '../cluster/groups.ts'
 import type { Epoch } from '../cluster/record.ts'
 import type { Commitment, MachineState } from '../cluster/state.ts'
 import type { MachineId } from '../ids.ts'
@@ -13,6 +14,7 @@ export const stopReasons = {
   rankLost: 'a rank of the group was lost',
   surplus: 'another group already serves this replica',
   replaced: 'another group serves the changed wish',
+  replacedRank: 'another rank has taken its place',
   abandoned: 'its start was abandoned',
   late: 'not every machine answered in time',
 } as const
@@ -40,6 +42,30 @@ export function orderStop(
     if (!isReachable(state, to)) continue
     const epoch = epochOf(state)
     const message = { kind: 'group-stop', epoch, group, deployment, reason, drain } as const
+    out.effects.push({ kind: 'message-send', to, message })
+  }
+}
+
+/** To machines that came back with a rank whose place is taken: it goes, the group does not. */
+export function orderLeftoversStop(
+  state: MachineState,
+  stop: { view: GroupView; nowMs: number; out: Decision },
+): void {
+  const { view, nowMs, out } = stop
+  const { group, deployment } = view
+  const lastMs = state.stops.get(group)
+  if (lastMs !== undefined && nowMs - lastMs < limits.orderRepeatMs) return
+  out.events.push({ kind: 'stop-ordered', group })
+  for (const to of view.leftovers) {
+    const message = {
+      kind: 'group-stop',
+      epoch: epochOf(state),
+      group,
+      deployment,
+      reason: stopReasons.replacedRank,
+      drain: false,
+      except: view.planHash,
+    } as const
     out.effects.push({ kind: 'message-send', to, message })
   }
 }

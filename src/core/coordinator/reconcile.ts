@@ -16,7 +16,7 @@ import { limits } from '../limits.ts'
 import { hearEachOther } from '../membership/view.ts'
 import { readinessOf } from './backoff.ts'
 import { candidateRecords } from './candidates.ts'
-import { orderFetch, orderPrepare, orderStop, stopReasons } from './orders.ts'
+import { orderFetch, orderLeftoversStop, orderPrepare, orderStop, stopReasons } from './orders.ts'
 import { placeDeployment } from './placement.ts'
 import { planReform } from './reform.ts'
 import { isAsWished } from './shapes.ts'
@@ -29,6 +29,8 @@ export function stopUnwanted(
   step: { view: GroupView; groups: readonly GroupView[]; nowMs: number; out: Decision },
 ): void {
   const { view, nowMs, out } = step
+  if (view.leftovers.length > 0 && view.status === 'ready')
+    orderLeftoversStop(state, { view, nowMs, out })
   if (state.starts.has(view.group) || reforms(state, step)) return
   const why = unwantedBecause(state, view, nowMs)
   if (why === null) return
@@ -47,7 +49,9 @@ function reforms(
   const { view, out, nowMs } = step
   if (view.status !== 'broken' || isDeploymentRemoved(state.registers, view.deployment))
     return false
-  if (view.ranks.some((rank) => isJustBack(state, rank.machine, nowMs))) return false
+  // Somebody refused or was lost on the way: then it starts from the beginning.
+  if ((state.heldOff.get(view.deployment) ?? -Infinity) > nowMs) return false
+  if (view.ranks.some((rank) => isJustBack(state, rank.machine, nowMs))) return true
   const reform = planReform(state, view, step)
   if (reform.kind === 'impossible') return false
   if (reform.kind === 'wait') return true

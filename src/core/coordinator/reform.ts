@@ -77,11 +77,14 @@ function machinesFor(
     .map((rank) => rank.machine)
   const found = new Map<number, { machine: MachineId; memoryBytes: number }>()
   let candidates = candidateRecords(state)
+  const version = candidates.find((record) => staying.includes(record.id))?.version ?? null
   for (const { rank, machine: before } of lost) {
     const preference = (record: MachineRecord): number =>
       record.id === before ? 0 : staying.includes(record.id) ? 2 : 1
     const seat = candidates
-      .flatMap((record) => seatOn(state, { record, deployment, staying, share: shares[rank] ?? 1 }))
+      .flatMap((record) =>
+        seatOn(state, { record, deployment, staying, version, share: shares[rank] ?? 1 }),
+      )
       .sort((a, b) => preference(a.record) - preference(b.record) || b.freeBytes - a.freeBytes)[0]
     if (seat === undefined) return null
     const { record, memoryBytes } = seat
@@ -99,12 +102,15 @@ function seatOn(
     record: MachineRecord
     deployment: WantedDeployment
     staying: readonly MachineId[]
+    /** Ranks of one group run one version. */
+    version: string | null
     share: number
   },
 ): readonly { record: MachineRecord; freeBytes: number; memoryBytes: number }[] {
   const { record, deployment, staying, share } = about
   const hasFiles = record.models.some((model) => model.digest === deployment.model.digest)
   if (record.role === 'client' || !record.accepts.ok || !hasFiles) return []
+  if (about.version !== null && record.version !== about.version) return []
   if (staying.some((other) => other !== record.id && !hearEachOther(state, record.id, other)))
     return []
   const freeBytes = record.memoryLendBytes - reservedBytes(record.holdings)

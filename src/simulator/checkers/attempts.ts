@@ -22,8 +22,17 @@ export function attemptChecker({ world, clients, operators }: Scene): Checker {
     if (over.size > attemptsKept && oldest !== undefined) over.delete(oldest)
   }
   return {
-    exited({ load }) {
-      if (!lostMs.has(load.group)) lostMs.set(load.group, world.nowMs)
+    exited(rank) {
+      const { group, stage } = rank.load
+      // One of an earlier formation, whose place was taken long ago, is no loss.
+      const isReplaced = world.farm
+        .ofGroup(group)
+        .some((other) => other !== rank && other.load.stage.index === stage.index)
+      if (!isReplaced && !lostMs.has(group)) lostMs.set(group, world.nowMs)
+    },
+    becameReady({ load }) {
+      // The place of the lost one is taken; a group is asked only when every place is.
+      lostMs.delete(load.group)
     },
     attempted(host, { attempt, group }) {
       const sinceMs = Math.max(calmSinceMs, lostMs.get(group) ?? Infinity)

@@ -31,11 +31,17 @@ export function groupChecker({ world }: Scene): Checker {
         facts.set(group, { plan, digest, secret, size: stage.count, ready: new Set() })
         return
       }
-      const isSame = known.plan === plan && known.digest === digest && known.secret === secret
+      // A group that was put together anew has a new plan and a new secret, and both belong together.
+      const isSame = known.digest === digest && (known.secret === secret) === (known.plan === plan)
       verdict.check('S3', isSame, () => `group ${group} has ranks of different plans or starts`)
       const twin = farm
         .ofGroup(group)
-        .some((other) => other !== rank && keyOf(other) === keyOf(rank))
+        .some(
+          (other) =>
+            other !== rank &&
+            keyOf(other) === keyOf(rank) &&
+            other.bond.secret === rank.bond.secret,
+        )
       verdict.check('S3', !twin, () => `rank ${keyOf(rank)} lives twice`)
     },
     becameReady(rank) {
@@ -85,7 +91,7 @@ export function groupChecker({ world }: Scene): Checker {
     const isFresh = world.nowMs - newsMs < pipeMs
     verdict.check(
       'S4',
-      found?.phase === 'ready' || isFresh,
+      found?.phase === 'ready' || found?.phase === 'waiting' || isFresh,
       () =>
         `${nameOf(host)} calls ${holdingKey(group as never, Number(rank))} ready, it is ${found?.phase ?? 'gone'}`,
     )

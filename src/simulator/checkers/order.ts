@@ -3,17 +3,17 @@
 import type { Checker, Scene } from './checker.ts'
 
 export function orderChecker({ world }: Scene): Checker {
-  /** What the head of each group decided, in order. */
+  /** What the head of each formation of a group decided, in order. */
   const decided = new Map<string, readonly string[]>()
   return {
     tasked(rank) {
       const { group } = rank.load
       if (rank.isHead) {
-        decided.set(group, rank.tasks)
+        decided.set(rank.bond.secret, rank.tasks)
         return
       }
       const at = rank.tasks.length - 1
-      const due = decided.get(group)?.[at]
+      const due = decided.get(rank.bond.secret)?.[at]
       world.verdict.check(
         'S12',
         rank.tasks[at] === due,

@@ -10,11 +10,12 @@ export function wantedNow(world: World): readonly WantedDeployment[] {
 /** Groups of a model all of whose ranks are up and ready. */
 export function readyGroups(world: World, model: string): number {
   const ranks = new Map<string, { ready: number; size: number }>()
-  for (const { load, phase } of world.farm.living) {
+  for (const { load, phase, bond } of world.farm.living) {
     if (load.model.name !== model) continue
-    const group = ranks.get(load.group) ?? { ready: 0, size: load.stage.count }
-    if (phase === 'ready') group.ready += 1
-    ranks.set(load.group, group)
+    // Ranks of one formation share a secret; one left over from an earlier formation counts for nothing.
+    const formation = ranks.get(bond.secret) ?? { ready: 0, size: load.stage.count }
+    if (phase === 'ready') formation.ready += 1
+    ranks.set(bond.secret, formation)
   }
   return [...ranks.values()].filter(({ ready, size }) => ready === size).length
 }

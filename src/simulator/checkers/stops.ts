@@ -26,7 +26,7 @@ export function stopChecker(scene: Scene): Checker {
   const lately = (atMs: number | undefined): boolean =>
     atMs !== undefined && world.nowMs - atMs < memoryMs
 
-  function isTrue(rank: SimRank, { plan, stop }: OwnHolding): boolean {
+  function isTrue(rank: SimRank, { plan, stop, reformPlan }: OwnHolding): boolean {
     const { group, deployment } = plan
     const cause = stop?.cause ?? ''
     const members = plan.stages.flatMap((stage) => stage.ranks).map(({ machine }) => machine)
@@ -41,8 +41,12 @@ export function stopChecker(scene: Scene): Checker {
     if (cause === stopReasons.surplus) return groupsLately(deployment) > 1 || wasReduced(deployment)
     if (cause === stopReasons.replaced)
       return everyWish(world, deployment).some((wanted) => !isAsWished(plan, wanted))
+    if (cause === stopReasons.replacedRank)
+      return world.farm.ofGroup(group).some((other) => other.bond.secret !== rank.bond.secret)
     if (cause === stopReasons.rankLost) return members.length > 1
-    if (cause === stopReasons.abandoned || cause === stopReasons.late) return !wasWhole
+    // A group that lost a part may be put together again, and that may come to nothing.
+    if (cause === stopReasons.abandoned || cause === stopReasons.late)
+      return !wasWhole || reformPlan !== null || plan.formation > 0
     if (cause.startsWith('this machine slept')) return lately(disturbedMs.get(rank.host))
     if (cause.startsWith('this machine joined'))
       return operators.removedMs.size > 0 || operators.admissions > 0
