@@ -20,7 +20,7 @@ from typing import Any
 from tests.group import Group, stage_frames
 from tests.rank import Rank, fast_blas, load_frame, submit_frame
 
-ROWS = 8
+ROWS = (4, 16)
 SKIPPED = 4  # tokens before the clock starts
 ANIMALS = ("dog", "cat", "cow", "owl", "fox", "bee", "elk", "ant")
 ONE_CORE = {"MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -34,7 +34,7 @@ class Asker:
         """Tokens per second of all rows together while all of them write."""
         self._turn += 1
         names = [f"{self._turn}-{index}" for index in range(rows)]
-        for name, animal in zip(names, ANIMALS):
+        for name, animal in zip(names, ANIMALS * rows):
             question = f"Tell me a long story about a {animal}."
             self._rank.send(submit_frame(name, question, tokensMax=self._tokens, ignoreEos=True))
         for name in names:
@@ -64,7 +64,9 @@ def main(folder: str, pairs: int, tokens: int) -> None:
         with Rank(load_frame(path, "mlx"), ONE_CORE) as rank:
             os.sched_setaffinity(rank.process.pid, {0})
             single = Asker(rank, tokens)
-            _compare("many", "pipeline", lambda: pipeline.speed(ROWS), "one rank", lambda: single.speed(ROWS), pairs)
+            for rows in ROWS:
+                name = f"many, {rows} rows"
+                _compare(name, "pipeline", lambda: pipeline.speed(rows), "one rank", lambda: single.speed(rows), pairs)
         raw = Raw(path, cut, tokens)
         try:
             _compare("one", "pipeline", lambda: pipeline.speed(1), "by hand", raw.speed, pairs)
