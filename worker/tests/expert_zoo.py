@@ -32,7 +32,7 @@ def spread(models: list[Any]) -> Any:
     """The first of several equal models, with its experts shared as among so many ranks."""
     for rank, model in enumerate(models):
         for layer in model.layers:
-            share_experts(layer, PretendedGroup(len(models), rank), PARTS, Parts())  # type: ignore[arg-type]
+            share_experts(layer, PretendedGroup(len(models), rank), PARTS, Parts(), by_block=False)  # type: ignore
     added = 0
     for layers in zip(*(model.layers for model in models)):
         for owners in zip(*(list(layer.modules()) for layer in layers)):
