@@ -49,6 +49,11 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Models',
     load: () => import('./commands/alias.ts'),
   },
+  connect: {
+    summary: 'show or write the settings of a client: claude, codex, open-webui, …',
+    section: 'Run',
+    load: () => import('./commands/connect.ts'),
+  },
   ps: {
     summary: 'show what is served, by which ranks',
     section: 'Models',

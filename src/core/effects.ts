@@ -25,6 +25,14 @@ export type Effect =
       readonly endpoints: readonly (Endpoint | null)[]
       readonly secret: string
     }
+  /** A rank that stays hears where its neighbours are now. */
+  | {
+      readonly kind: 'rank-relink'
+      readonly plan: GroupPlan
+      readonly rank: number
+      readonly endpoints: readonly (Endpoint | null)[]
+      readonly secret: string
+    }
   | { readonly kind: 'rank-drain'; readonly group: GroupId; readonly rank: number }
   | {
       readonly kind: 'rank-stop'

@@ -48,6 +48,8 @@ export const limits = {
   /** Loading is watched by progress, not by a total: silence this long is a hang. */
   rankLoadSilenceMsMax: 120_000,
   /** Chunks and steps take at most a second; five without a step is a stall. */
+  /** A rank without a neighbour keeps what it holds for this long. */
+  orphanMsMax: 60_000,
   rankStallMsMax: 5000,
   /** From TERM to KILL. */
   rankTermMsMax: 2000,
@@ -69,6 +71,8 @@ export const limits = {
   rowsPerGroupMax: 32,
   /** How long a request may wait for a group that is being started or re-formed. */
   readyWaitMsMax: 600_000,
+  /** A pause this long inside an answer is remembered, whatever the reason. */
+  pauseNotedMs: 1500,
   /** A request that was alone when its group crashed this often is not tried again. */
   crashesAloneMax: 2,
   /** Replays of one generation that are explained by machines, links or operators. */

@@ -11,7 +11,7 @@ import { rankLinks } from '../core/cluster/rank-links.ts'
 import type { Endpoint } from '../core/cluster/record.ts'
 import type { MachineId } from '../core/ids.ts'
 import { limits } from '../core/limits.ts'
-import type { LoadFrame } from '../wire/worker-frames.ts'
+import type { FrameToWorker, LoadFrame } from '../wire/worker-frames.ts'
 import { jacclWorld, ncclWorld } from './world-environment.ts'
 
 export interface ModelFiles {
@@ -64,11 +64,24 @@ export function loadFrameFor(start: RankStart): LoadFrame {
       chunkMsMax: limits.prefillChunkMsMax,
       prefixCacheBytesMax: Math.floor(placed.memoryBytes / 4),
       peerTimeoutMsMax: limits.rankStallMsMax,
+      relinkWaitMsMax: limits.orphanMsMax,
     },
   }
 }
 
-function linksOf(start: RankStart): LoadFrame['links'] {
+/** To a rank that stays when its group is put together anew. */
+export function relinkFrameFor(start: Omit<RankStart, 'files'>): FrameToWorker {
+  const { plan, secret } = start
+  return {
+    kind: 'relink',
+    plan: planHash(plan),
+    formation: plan.formation,
+    links: linksOf(start),
+    secret,
+  }
+}
+
+function linksOf(start: Omit<RankStart, 'files'>): LoadFrame['links'] {
   const { plan, rank, endpoints, dialable } = start
   const ranks = placedRanks(plan)
   const { from, next, followers, back } = rankLinks(plan, rank)

@@ -15,7 +15,7 @@ import type { PeerNetwork } from '../ports/peer-network.ts'
 
 type RankEffect = Extract<
   Effect,
-  { kind: 'rank-start' | 'rank-stop' | 'rank-drain' | 'endpoints-reserve' }
+  { kind: 'rank-start' | 'rank-relink' | 'rank-stop' | 'rank-drain' | 'endpoints-reserve' }
 >
 
 /** Whoever keeps the rank processes: the real supervisor, or the simulator's. */
@@ -235,6 +235,7 @@ export class Machine {
         this.#ports.notes.note(effect.level, effect.text, effect.about)
         return
       case 'rank-start':
+      case 'rank-relink':
       case 'rank-stop':
       case 'rank-drain':
       case 'endpoints-reserve':
@@ -293,6 +294,7 @@ function needsNoJournal(effect: Effect): effect is Exclude<Effect, { kind: 'jour
       return plainTalk.has(effect.message.kind)
     case 'journal-write':
     case 'rank-start':
+    case 'rank-relink':
     case 'rank-drain':
     case 'endpoints-reserve':
     case 'model-fetch':

@@ -11,7 +11,7 @@ import type { EndpointOutcome, EndpointSource } from '../ports/endpoint-source.t
 import type { RankLauncher, RankProcess } from '../ports/rank-launcher.ts'
 import type { FrameFromWorker, FrameToWorker } from '../wire/worker-frames.ts'
 import { type AttemptFrame, LocalAttempts } from './attempts.ts'
-import { type ModelFiles, type RankStart, loadFrameFor } from './load-frame.ts'
+import { type ModelFiles, type RankStart, loadFrameFor, relinkFrameFor } from './load-frame.ts'
 import type { Notes, RankKeeper } from './machine.ts'
 import type { RelayBody, Relays } from './relays.ts'
 
@@ -24,7 +24,7 @@ export interface RelayEnd {
 }
 
 interface Kept {
-  readonly plan: GroupPlan
+  plan: GroupPlan
   readonly group: GroupId
   readonly rank: number
   process: RankProcess | null
@@ -76,6 +76,7 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
 
   perform(effect: Parameters<RankKeeper['perform']>[0]): void {
     if (effect.kind === 'rank-start') this.#start(effect)
+    else if (effect.kind === 'rank-relink') this.#relink(effect)
     else if (effect.kind === 'endpoints-reserve') this.#reserveEndpoints(effect)
     else {
       const kept = this.#kept.get(holdingKey(effect.group, effect.rank))
@@ -140,9 +141,7 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
       return
     }
     try {
-      const { endpoints: source } = this.#ports
-      const dialable: RankStart['dialable'] = (endpoint, machine) =>
-        source?.dialable?.(endpoint, machine) ?? endpoint
+      const dialable = this.#dialable
       kept.process = this.#ports.launcher.launch(loadFrameFor({ ...effect, files, dialable }), {
         frame: (frame) => this.#take(kept, frame),
         exit: (cause, crashed = false) => this.#gone(kept, cause, crashed),
@@ -152,6 +151,16 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
       this.#gone(kept, error instanceof Error ? error.message : String(error))
     }
   }
+
+  #relink(effect: Extract<Effect, { kind: 'rank-relink' }>): void {
+    const kept = this.#kept.get(holdingKey(effect.plan.group, effect.rank))
+    if (kept === undefined) return
+    kept.plan = effect.plan
+    kept.process?.send(relinkFrameFor({ ...effect, dialable: this.#dialable }))
+  }
+
+  readonly #dialable: NonNullable<RankStart['dialable']> = (endpoint, machine) =>
+    this.#ports.endpoints?.dialable?.(endpoint, machine) ?? endpoint
 
   #keep(plan: GroupPlan, rank: number): Kept {
     const { group } = plan
@@ -214,13 +223,13 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
         this.#takeAttemptFrame(kept, frame)
         return
       case 'peer-lost':
-        // Until an agent can say where its neighbours are now, a rank without them is of no use.
         this.#report(kept, {
-          kind: 'failed',
+          kind: 'orphaned',
           cause: `rank ${frame.rank} was lost: ${frame.reason}`,
         })
         return
       case 'relinked':
+        if (frame.formation === kept.plan.formation) this.#report(kept, { kind: 'relinked' })
         return
       case 'relay':
         for (const to of frame.to) this.#relay(kept, to, frame.body)

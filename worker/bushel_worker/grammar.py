@@ -9,7 +9,6 @@ A model that reasons does so freely first: the grammar begins behind its reasoni
 follows from the ids of the answer alone, so a replayed answer goes on where it was."""
 
 import json
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -82,16 +81,14 @@ class Constraint:
 
 
 class Grammars:
-    """Makes constraints for one vocabulary. Its tables take most of a second to build and are built beside
-    everything else."""
+    """Makes constraints for one vocabulary. Its tables take most of a second and some memory, so they are built
+    for the first answer that needs them."""
 
     def __init__(self, tokenizer: Any, vocabulary: int, ends: frozenset[int]) -> None:
-        self._vocabulary, self._ends = vocabulary, ends
-        self._size = (vocabulary + 31) // 32
+        self._tokenizer, self._ends = tokenizer, ends
+        self._vocabulary = max(vocabulary, len(tokenizer))
+        self._size = (self._vocabulary + 31) // 32
         self._tables: LLTokenizer | None = None
-        self._reason = ""
-        self._builder = threading.Thread(target=self._build, args=(tokenizer,), name="grammar", daemon=True)
-        self._builder.start()
 
     def constraint(self, grammar: str, thinking: Thinking | None = None) -> Constraint:
         """`grammar` is in llguidance's own form. Raises ConstraintRefused."""
@@ -105,23 +102,19 @@ class Grammars:
         return made
 
     def tables(self) -> LLTokenizer:
-        self._builder.join()
         if self._tables is None:
-            raise ConstraintRefused(f"this model's tokenizer cannot be used for grammars ({self._reason})")
+            known, ends = self._tokenizer._tokenizer, sorted(self._ends)
+            try:
+                self._tables = hf.from_tokenizer(known, n_vocab=self._vocabulary, eos_token=ends)
+            except Exception as error:  # no fast tokenizer behind it, or one of a kind that is not known
+                reason = f"this model's tokenizer cannot be used for grammars ({type(error).__name__})"
+                raise ConstraintRefused(reason) from None
         return self._tables
 
     def is_special(self, text: str) -> bool:
         """Whether a marker is a single special token, which grammars name instead of spelling it."""
         ids = self.tables().tokenize_str(text, parse_special=True)
         return len(ids) == 1 and self.tables().is_special_token(ids[0])
-
-    def _build(self, tokenizer: Any) -> None:
-        try:
-            size = max(self._vocabulary, len(tokenizer))
-            self._tables = hf.from_tokenizer(tokenizer._tokenizer, n_vocab=size, eos_token=sorted(self._ends))
-            self._size = (size + 31) // 32
-        except Exception as error:  # no fast tokenizer behind it, or one of a kind that is not known
-            self._reason = type(error).__name__
 
 
 def grammar_of(asked: dict[str, Any]) -> str:

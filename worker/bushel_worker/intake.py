@@ -130,8 +130,6 @@ class Intake:
 
     def _row(self, submit: Submit) -> Row:
         language = self._service.language
-        if submit.grammar is not None and not getattr(self._service.engine, "constrains", True):
-            raise Refused("unsupported", "a model over several stages cannot constrain its answers to a grammar yet")
         named = [*submit.replay, *(token for token, _ in submit.sampling.logit_bias)]
         if named and max(named) >= language.vocabulary:
             raise Refused("bad-request", f"token {max(named)} is not in the vocabulary of {language.vocabulary}")

@@ -168,6 +168,8 @@ class Starter(unittest.TestCase):
             for index, story in enumerate(STORIES):
                 rank.send(cls.asked(index))
                 cls.wanted[f"r{index}"] = rank.answer(f"r{index}")
+            rank.send(cls.formed())
+            cls.wanted["formed"] = rank.answer("formed")
             cls.weights = rank.ready["weightsBytes"]
             cls.per_token = rank.ready["kvBytesPerToken"]
         cls.group = Group(stage_frames([0, 14, 24, 30], str(starter_folder()), "mlx", rowsMax=8)).__enter__()
@@ -180,6 +182,23 @@ class Starter(unittest.TestCase):
     def asked(index: int, **changes: Any) -> dict[str, Any]:
         asked = dict(sampling=SAMPLINGS[index % 3], tokensMax=6 + index % 4, ignoreEos=True, logprobs=3)
         return submit_frame(f"r{index}", STORIES[index], **{**asked, **changes})
+
+    @staticmethod
+    def formed() -> dict[str, Any]:
+        schema = {
+            "type": "object",
+            "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer", "maximum": 99}},
+            "required": ["name", "age"],
+            "additionalProperties": False,
+        }
+        asked = dict(sampling=SAMPLED, tokensMax=40, grammar={"kind": "json-schema", "schema": schema})
+        return submit_frame("formed", "Invent a person.", **asked)
+
+    def test_a_grammar_is_kept_over_stages_as_in_one_process(self) -> None:
+        self.group.head.send(self.formed())
+        answer, wanted = self.group.answer("formed"), self.wanted["formed"]
+        self.assertEqual((answer.tokens, answer.reason), (wanted.tokens, "stop"))
+        self.assertEqual(set(json.loads(answer.text())), {"name", "age"})
 
     def test_ready_tells_each_ranks_share(self) -> None:
         told = self.group.told

@@ -55,6 +55,12 @@ function overdue(holding: OwnHolding, nowMs: number): string | null {
       ? `loading made no progress for ${seconds(silent)} (${holding.phase})`
       : null
   }
+  if (holding.state === 'orphaned') {
+    const waited = nowMs - holding.sinceMs
+    return waited > limits.orphanMsMax
+      ? `${holding.phase}, and nobody took its place for ${seconds(waited)}`
+      : null
+  }
   const stalled = nowMs - holding.stepMs
   if (holding.busy && stalled > limits.rankStallMsMax) {
     return `the rank stalled: it had work but took no step for ${seconds(stalled)}`

@@ -7,6 +7,8 @@ import { type Epoch, compareEpochs, reservedBytes } from '../cluster/record.ts'
 import { type MachineState, type OwnHolding, acceptsNow, drainingPhase } from '../cluster/state.ts'
 import type { GroupId, MachineId } from '../ids.ts'
 import { planted } from '../planted.ts'
+import { newHolding } from './holding.ts'
+import { isReform, obeyReform, relink } from './reform.ts'
 
 type Order<Kind extends GroupMessage['kind']> = Extract<GroupMessage, { kind: Kind }>
 
@@ -18,6 +20,8 @@ export function obeyPrepare(
   const out = decision()
   const { plan, epoch, wish } = order
   const held = heldRanks(state, plan.group)
+  if (isReform(order, held) && !isStale(state, epoch))
+    return obeyReform(state, order, { ...at, held })
   const reason = refusal(state, order, held)
   if (reason !== null) {
     const { group, formation } = plan
@@ -90,45 +94,11 @@ function refusal(
   return null
 }
 
-function newHolding(from: {
-  plan: OwnHolding['plan']
-  rank: number
-  epoch: OwnHolding['epoch']
-  wish: number
-  nowMs: number
-}): OwnHolding {
-  const { plan, rank, epoch, wish, nowMs } = from
-  return {
-    plan,
-    planHash: planHash(plan),
-    rank,
-    epoch,
-    wish,
-    state: 'reserved',
-    sinceMs: nowMs,
-    pid: null,
-    endpoint: null,
-    phase: 'reserved',
-    fraction: 0,
-    tokens: 0,
-    contextTokens: 0,
-    activeBytes: 0,
-    tokensPerSecond: 0,
-    statsMs: nowMs,
-    committed: null,
-    launchedMs: null,
-    lastFrameMs: nowMs,
-    step: 0,
-    stepMs: nowMs,
-    busy: false,
-    stop: null,
-  }
-}
-
 export function obeyCommit(state: MachineState, order: Order<'group-commit'>): Decision {
   const out = decision()
   if (isStale(state, order.epoch)) return out
   for (const holding of heldRanks(state, order.group)) {
+    relink(holding, order, out)
     if (holding.state !== 'reserved' || holding.plan.formation !== order.formation) continue
     const { endpoints, secret } = order
     out.events.push({ kind: 'epoch-seen', epoch: order.epoch })

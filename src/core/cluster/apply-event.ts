@@ -139,6 +139,7 @@ function applyHoldingEvent(state: MachineState, event: HoldingEvent, nowMs: numb
     deployment: holding.plan.deployment,
     wish: holding.wish,
     group: event.group,
+    formation: holding.plan.formation,
     rank: event.rank,
     cause: event.cause,
     excused: event.excused,

@@ -44,7 +44,10 @@ export function groupsSeen(state: MachineState): readonly GroupView[] {
         entry.plan = holding.plan
         entry.epoch = holding.epoch
       }
-      entry.holdings.set(holding.rank, holding)
+      // A machine thought dead may come back with a rank that has been replaced since.
+      const other = entry.holdings.get(holding.rank)
+      if (other === undefined || other.plan.formation <= formation)
+        entry.holdings.set(holding.rank, holding)
       held.set(group, entry)
     }
   }
@@ -63,7 +66,11 @@ function viewOf(state: MachineState, { plan, epoch, holdings }: Seen): GroupView
     const layers = plan.stages[placed.stage]?.layers ?? [0, 0]
     const { rank, stage, machine } = placed
     const absence = hasSpoken(state, machine) ? 'missing' : 'unknown'
-    return { rank, stage, machine, layers, state: holding?.state ?? absence, holding }
+    // It was there before the group was put together anew, and has yet to hear where the others are.
+    const isBehind = holding !== null && holding.plan.formation < plan.formation
+    const isKept = isBehind && (holding.state === 'ready' || holding.state === 'orphaned')
+    const rankState = isKept ? 'loading' : (holding?.state ?? absence)
+    return { rank, stage, machine, layers, state: rankState, holding }
   })
   const since = ranks.map((rank) => rank.holding?.sinceMs ?? 0)
   return {
@@ -84,7 +91,7 @@ function hasSpoken(state: MachineState, machine: MachineId): boolean {
 }
 
 function statusOf(ranks: readonly RankView[]): GroupStatus {
-  const isLost = ranks.some((rank) => rank.state === 'missing')
+  const isLost = ranks.some((rank) => rank.state === 'missing' || rank.state === 'orphaned')
   if (planted.stageLossUnseen && isLost) return 'ready'
   if (isLost) return 'broken'
   if (ranks.some((rank) => rank.state === 'stopping')) return 'stopping'

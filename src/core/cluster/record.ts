@@ -17,7 +17,8 @@ export function compareEpochs(a: Epoch, b: Epoch): number {
   return a.machine < b.machine ? -1 : a.machine > b.machine ? 1 : 0
 }
 
-export type RankState = 'reserved' | 'starting' | 'loading' | 'ready' | 'stopping'
+/** "orphaned": it has lost a neighbour, keeps what it holds and waits to hear where the others are. */
+export type RankState = 'reserved' | 'starting' | 'loading' | 'ready' | 'orphaned' | 'stopping'
 
 export interface Endpoint {
   readonly host: string
@@ -63,6 +64,7 @@ export interface Failure {
   /** The wish it served; a newer one starts with a clean slate. */
   readonly wish: number
   readonly group: GroupId
+  readonly formation?: number
   readonly rank: number
   readonly cause: string
   /** It had answered, or was lost to a machine, link or operator: no reason to hold back. */

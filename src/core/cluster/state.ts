@@ -50,6 +50,8 @@ export interface OwnHolding extends Holding {
   readonly step: number
   readonly stepMs: number
   readonly busy: boolean
+  /** The plan of the next formation, once this rank has been told to be ready for it. */
+  readonly reformPlan: GroupPlan | null
   /** When its figures were last made public. */
   readonly statsMs: number
   readonly stop: {
@@ -211,6 +213,7 @@ export const undeadPhase = 'does not end'
 /** Fields that only this machine's agent cares about; a change in them alone is no news to others. */
 export const privateHoldingFields: ReadonlySet<string> = new Set<keyof OwnHolding>([
   'committed',
+  'reformPlan',
   'launchedMs',
   'lastFrameMs',
   'step',
@@ -221,7 +224,7 @@ export const privateHoldingFields: ReadonlySet<string> = new Set<keyof OwnHoldin
 ])
 
 function publicHolding(own: OwnHolding): Holding {
-  const { committed: _c, launchedMs: _l, lastFrameMs: _f, step: _s, ...rest } = own
+  const { reformPlan: _r, committed: _c, launchedMs: _l, lastFrameMs: _f, step: _s, ...rest } = own
   const { stepMs: _m, busy: _b, statsMs: _a, stop: _t, ...holding } = rest
   return holding
 }

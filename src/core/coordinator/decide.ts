@@ -36,7 +36,7 @@ export function decideCoordinator(state: MachineState, moment: Moment): Decision
   }
   const groups = groupsSeen(state)
   for (const start of state.starts.values()) advanceStart(state, { start, groups, moment, out })
-  for (const view of groups) stopUnwanted(state, { view, nowMs, out })
+  for (const view of groups) stopUnwanted(state, { view, groups, nowMs, out })
   for (const deployment of wantedDeployments(state.registers)) {
     reconcile(state, { deployment, groups, moment, out })
   }

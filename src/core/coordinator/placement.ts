@@ -91,7 +91,7 @@ function placeShape(
   for (const head of seats) {
     const order = [head, ...seats.filter((seat) => seat !== head)]
     const counts = shape.layers ?? layersByRoom(request, order.slice(0, shape.worlds.length))
-    const team = teamFor(request, order, sharesOf(request.deployment, shape, counts))
+    const team = teamFor(request, order, sharesOf(request.deployment, shape.worlds, counts))
     if (typeof team !== 'string') return planFor(request, { shape, counts, team })
     reason ||= team
   }
@@ -144,9 +144,9 @@ function layersByRoom({ deployment }: PlacementRequest, seats: readonly Seat[]):
 }
 
 /** What part of the model each rank holds; both ends hold the embedding when it is tied. */
-function sharesOf(
+export function sharesOf(
   { model }: WantedDeployment,
-  { worlds }: Shape,
+  worlds: readonly number[],
   counts: readonly number[],
 ): readonly number[] {
   const { edgeFraction = 0, tied = false } = model.cut ?? {}

@@ -4,7 +4,7 @@ import type { MachineState } from '../cluster/state.ts'
 import { type MachineId, groupId } from '../ids.ts'
 import { hearEachOther } from '../membership/view.ts'
 import { type PlacementOutcome, placeDeployment } from './placement.ts'
-import { candidateRecords } from './reconcile.ts'
+import { candidateRecords } from './candidates.ts'
 
 export function previewPlacement(
   state: MachineState,

@@ -3,22 +3,22 @@ import type { Decision } from '../cluster/decision.ts'
 import { type WantedDeployment, isDeploymentRemoved, isDrained } from '../cluster/desired.ts'
 import { machinesOf } from '../cluster/group-plan.ts'
 import type { GroupView, RankView } from '../cluster/groups.ts'
-import { type MachineRecord, compareEpochs } from '../cluster/record.ts'
+import { compareEpochs } from '../cluster/record.ts'
 import {
   type MachineState,
   type Moment,
   acceptsNow,
-  drainedReason,
   drainingPhase,
-  ownRecord,
   recentFailures,
 } from '../cluster/state.ts'
 import { type GroupId, type MachineId, groupId } from '../ids.ts'
 import { limits } from '../limits.ts'
-import { hearEachOther, reachable } from '../membership/view.ts'
+import { hearEachOther } from '../membership/view.ts'
 import { readinessOf } from './backoff.ts'
+import { candidateRecords } from './candidates.ts'
 import { orderFetch, orderPrepare, orderStop, stopReasons } from './orders.ts'
 import { placeDeployment } from './placement.ts'
+import { planReform } from './reform.ts'
 import { isAsWished } from './shapes.ts'
 import { endStart } from './starts.ts'
 import { planted } from '../planted.ts'
@@ -26,9 +26,10 @@ import { planted } from '../planted.ts'
 /** Groups of removed deployments, and what is left of broken or abandoned ones, are taken down. */
 export function stopUnwanted(
   state: MachineState,
-  { view, nowMs, out }: { view: GroupView; nowMs: number; out: Decision },
+  step: { view: GroupView; groups: readonly GroupView[]; nowMs: number; out: Decision },
 ): void {
-  if (state.starts.has(view.group)) return
+  const { view, nowMs, out } = step
+  if (state.starts.has(view.group) || reforms(state, step)) return
   const why = unwantedBecause(state, view, nowMs)
   if (why === null) return
   const { drain } = why
@@ -36,6 +37,28 @@ export function stopUnwanted(
   const isGoing = ({ holding }: RankView): boolean =>
     holding === null || (holding.state === 'stopping' && (drain || holding.phase !== drainingPhase))
   if (!view.ranks.every(isGoing)) orderStop(state, { plan: view.plan, ...why, nowMs, out })
+}
+
+/** A group that lost a part is put together again where that is possible; true when it is or will be. */
+function reforms(
+  state: MachineState,
+  step: { view: GroupView; groups: readonly GroupView[]; nowMs: number; out: Decision },
+): boolean {
+  const { view, out, nowMs } = step
+  if (view.status !== 'broken' || isDeploymentRemoved(state.registers, view.deployment))
+    return false
+  if (view.ranks.some((rank) => isJustBack(state, rank.machine, nowMs))) return false
+  const reform = planReform(state, view, step)
+  if (reform.kind === 'impossible') return false
+  if (reform.kind === 'wait') return true
+  // One start at a time per round: the next one must see the memory this one takes.
+  if (out.events.some((event) => event.kind === 'start-begun')) return true
+  const { plan, wish } = reform
+  out.events.push({ kind: 'start-begun', plan, wish })
+  orderPrepare(state, { plan, wish, to: machinesOf(plan), out })
+  const about = { group: plan.group, formation: plan.formation }
+  out.effects.push({ kind: 'note', level: 'info', text: 'a group is put together again', about })
+  return true
 }
 
 function unwantedBecause(
@@ -152,35 +175,6 @@ function awaitsRecord(state: MachineState, nowMs: number): boolean {
     if (peer.status === 'alive' && peer.record === null && isNew) return true
   }
   return false
-}
-
-/** Machines that may be given ranks now: heard in both directions, with a record that says what they have. */
-export function candidateRecords(state: MachineState): readonly MachineRecord[] {
-  const near = reachable(state)
-  const found = [ownRecord(state)]
-  for (const peer of state.peers.values()) {
-    if (peer.status === 'alive' && peer.record !== null && near.has(peer.id))
-      found.push(peer.record)
-  }
-  return found.map((record) => withoutDrained(state, withoutPromised(state, record)))
-}
-
-/** Our word on who is drained may be newer than its record. */
-function withoutDrained(state: MachineState, record: MachineRecord): MachineRecord {
-  if (!isDrained(state.registers, record.id)) return record
-  return { ...record, accepts: { ok: false, reason: drainedReason } }
-}
-
-/** Memory that a start under way was promised and that the record does not show yet. */
-function withoutPromised(state: MachineState, record: MachineRecord): MachineRecord {
-  let promisedBytes = 0
-  for (const { plan } of state.starts.values()) {
-    if (record.holdings.some((holding) => holding.plan.group === plan.group)) continue
-    for (const { machine, memoryBytes } of plan.stages.flatMap((stage) => stage.ranks))
-      if (machine === record.id) promisedBytes += memoryBytes
-  }
-  if (promisedBytes === 0) return record
-  return { ...record, memoryLendBytes: record.memoryLendBytes - promisedBytes }
 }
 
 /**

@@ -2,7 +2,7 @@
 // give everything back. Orders are repeated to whoever has not answered; answering twice does no harm.
 import type { Decision } from '../cluster/decision.ts'
 import { machinesOf, placedRanks } from '../cluster/group-plan.ts'
-import type { GroupView } from '../cluster/groups.ts'
+import type { GroupView, RankView } from '../cluster/groups.ts'
 import {
   type Commitment,
   type MachineState,
@@ -50,7 +50,9 @@ function troubleWith(
   { start, view, nowMs }: { start: Start; view: GroupView | undefined; nowMs: number },
 ): string | null {
   const { plan, committed, sinceMs } = start
-  const failed = recentFailures(state, nowMs).find((failure) => failure.group === plan.group)
+  const failed = recentFailures(state, nowMs).find(
+    (failure) => failure.group === plan.group && (failure.formation ?? 0) === plan.formation,
+  )
   if (failed !== undefined) return failed.cause
   const lost = machinesOf(plan).find((machine) => !isReachable(state, machine))
   if (lost !== undefined) return `machine ${lost} was lost`
@@ -89,7 +91,9 @@ function repeatCommit(
   if (moment.nowMs - start.orderedMs < limits.orderRepeatMs) return
   const { plan } = start
   const view = groups.find((other) => other.group === plan.group)
-  const waiting = view?.ranks.filter((rank) => rank.state === 'reserved') ?? []
+  const hasNotHeard = ({ state: rankState, holding }: RankView): boolean =>
+    rankState === 'reserved' || (holding?.plan.formation ?? 0) < plan.formation
+  const waiting = view?.ranks.filter(hasNotHeard) ?? []
   const to = [...new Set(waiting.map((rank) => rank.machine))]
   orderCommit(state, { plan, commitment, to, out })
   out.events.push({ kind: 'start-ordered', group: plan.group })

@@ -29,6 +29,9 @@ export type RankReport =
       readonly activeBytes: number
       readonly loadMs?: number
     }
+  /** It has lost a neighbour and waits to hear where the others are. */
+  | { readonly kind: 'orphaned'; readonly cause: string }
+  | { readonly kind: 'relinked' }
   /** It was to finish its answers, and has. */
   | { readonly kind: 'drained' }
   /** The rank said why before it went; the exit follows. */

@@ -44,6 +44,14 @@ export function takeReport(state: MachineState, input: ReportInput, nowMs: numbe
         ...(report.loadMs === undefined ? {} : { loadMs: report.loadMs }),
       })
       return out
+    case 'orphaned':
+      if (holding.stop !== null || holding.state !== 'ready') return out
+      change({ state: 'orphaned', phase: report.cause })
+      return out
+    case 'relinked':
+      if (holding.stop !== null || holding.state !== 'loading') return out
+      change({ state: 'ready', phase: 'ready', fraction: 1, stepMs: nowMs })
+      return out
     case 'drained': {
       if (holding.stop === null || !holding.stop.draining) return out
       const { cause, ordered } = holding.stop

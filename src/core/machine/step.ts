@@ -234,7 +234,7 @@ function answerEndpoints(
   const { epochSeen } = state
   const message = { kind: 'group-refused', group, formation, reason, epochSeen } as const
   out.effects.push({ kind: 'message-send', to, message })
-  for (const { rank } of heldRanks(state, group))
-    out.events.push({ kind: 'holding-removed', group, rank })
+  for (const { rank, state: rankState } of heldRanks(state, group))
+    if (rankState === 'reserved') out.events.push({ kind: 'holding-removed', group, rank })
   return out
 }

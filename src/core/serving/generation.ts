@@ -283,7 +283,16 @@ function finish(
 /** The first token after a loss ends the pause. */
 function gapClosed(generation: Generation, nowMs: number): Partial<Generation> {
   const { openGap, attempt, gaps } = generation
-  if (openGap === null || attempt === null) return {}
+  if (attempt === null) return {}
+  if (openGap === null) {
+    // Nothing was lost, and yet the reader waited: its group was put together again, or had too much to do.
+    const quietMs = nowMs - generation.lastTokenMs
+    if (generation.sent.length <= 1 || quietMs < limits.pauseNotedMs) return {}
+    const place = { group: attempt.group, machine: attempt.machine }
+    const gap = { cause: 'its group paused', noticedMs: 0, waitedMs: 0, from: place, to: place }
+    const atToken = generation.sent.length - 1
+    return { gaps: [...gaps, { ...gap, atToken, reworkedMs: quietMs }].slice(-historyKept) }
+  }
   return { openGap: null, gaps: [...gaps, closeGap(openGap, attempt, nowMs)].slice(-historyKept) }
 }
 

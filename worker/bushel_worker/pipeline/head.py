@@ -12,7 +12,7 @@ from ..rows import Chunk, Draw, Row
 from ..stage_port import Span
 from .holding import Holding
 from .ids_digest import IdsDigest
-from .joining import described
+from .joining import described, masks_of
 from .link import Activity, Message, PeerLost
 from .orphans import Orphans
 from .recovery import Anew, Held, Refill, Replay, remedy
@@ -28,7 +28,6 @@ REFILL_CHUNK_TOKENS = 256
 
 class PipelineEngine:
     reads_first = True
-    constrains = False  # the last stage draws, and knows no grammar
 
     def __init__(self, work: Work, ring: Ring, stages: int, activity: Activity, kept_bytes_max: int) -> None:
         self._work, self._stages, self._activity = work, stages, activity
@@ -86,6 +85,7 @@ class PipelineEngine:
             "rows": [span.row for span in spans],
             "at": [span.end for span in spans],
             "digests": digests,
+            "masks": masks_of(rows, [self._numbers[row] for row in rows]),
         }
         self._flights.setdefault(batch, []).append((self._send(header, tensor), rows))
 

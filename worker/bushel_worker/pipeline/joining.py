@@ -17,7 +17,18 @@ def described(row: Row, number: int) -> dict[str, Any]:
         "logprobs": row.logprobs,
         "prompt": sorted(set(row.prompt)) if asked.repetition_penalty != 1 else [],
         "ids": row.ids if penalised else len(row.ids),
+        "bound": row.constraint is not None,
     }
+
+
+def masks_of(rows: list[Row], numbers: list[int]) -> dict[str, str]:
+    """What rows of a grammar may draw next: the head knows the grammar, the last stage gets the bits."""
+    bound = [(row, number) for row, number in zip(rows, numbers) if row.constraint is not None]
+    if not bound:
+        return {}
+    from ..masks import packed
+
+    return {str(number): packed(row.constraint.words(row.ids)) for row, number in bound}
 
 
 def tail_row(told: dict[str, Any]) -> TailRow:
@@ -29,4 +40,11 @@ def tail_row(told: dict[str, Any]) -> TailRow:
         prompt=told["prompt"],
         ids=[0] * ids if isinstance(ids, int) else list(ids),
         logprobs=told["logprobs"],
+        constraint=_arriving() if told["bound"] else None,
     )
+
+
+def _arriving() -> Any:
+    from ..masks import ArrivingMask  # with numpy, which a scripted stage does without
+
+    return ArrivingMask()

@@ -104,6 +104,8 @@ class StageService:
             return
         for told in header["join"]:
             self._rows[told["row"]] = tail_row(told)
+        for row, mask in header["masks"].items():
+            self._rows[int(row)].constraint.take(mask)
         rows = [self._rows[row] for row in header["rows"]]
         draws = self._work.draw(header["batch"], rows, out)
         for row, draw in zip(rows, draws):

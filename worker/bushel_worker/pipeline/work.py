@@ -19,7 +19,7 @@ class TailRow:
     prompt: list[int]  # distinct ids, where a penalty needs them
     ids: list[int]  # generated so far; their count alone matters without penalties
     logprobs: int | None
-    constraint: None = None  # what may follow is known to the head alone, which refuses grammars
+    constraint: Any = field(default=None, repr=False)  # the mask that came with the step
     history: Any = field(default=None, repr=False)
 
 
