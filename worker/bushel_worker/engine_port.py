@@ -33,6 +33,10 @@ class Engine(Protocol):
 
     def drop(self, batch: int) -> None: ...
 
+    def park(self) -> None:
+        """Of an engine that reads first, and with no step under way: dissolves all micro-batches, so that their
+        rows can join others."""
+
     def forget(self, row: Row) -> None:
         """A row that was being prefilled is no longer wanted."""
 

@@ -223,12 +223,16 @@ class Loop:
             began = time.monotonic()
             if self._engine.reads_first:
                 self._read_tokens(batch)
-            if batch.members:
+            if not batch.members:
+                self._left = True
+            else:
                 self._begin_step(batch)
                 if not self._engine.reads_first:
                     self._read_tokens(batch)
             self._pace.wrote(time.monotonic() - began)
         self._drop_empty()
+        if self._left and self._engine.reads_first and self._scheduler.lopsided():
+            self._spread_out()
         if self._left and len(self._scheduler.batches) > 1:
             pair = self._scheduler.mergeable()
             if pair is None:
@@ -236,6 +240,18 @@ class Loop:
             else:
                 self._engine.merge(pair[0].number, pair[1].number)
                 self._scheduler.merged(*pair)
+
+    def _spread_out(self) -> None:
+        for batch in self._scheduler.batches:
+            self._read_tokens(batch)
+        if not self._scheduler.lopsided():
+            self._drop_empty()
+            return
+        self._engine.park()
+        for batch in self._scheduler.batches:
+            for row in batch.leaving:
+                self._engine.forget(row)
+        self._scheduler.spread_out()
 
     def _begin_step(self, batch: Batch) -> None:
         joining, leaving = batch.joining, batch.leaving

@@ -217,6 +217,21 @@ class Scheduler:
                     return batch, other
         return None
 
+    def lopsided(self) -> bool:
+        """Whether a stage has nothing to do while rows that it could work on share a step elsewhere."""
+        wide = any(len(batch.members) > 1 for batch in self.batches)
+        return self._merging and wide and sum(bool(batch.members) for batch in self.batches) < self._spread
+
+    def spread_out(self) -> None:
+        """Deals the rows out anew, those of like length together. The engine has dissolved its micro-batches."""
+        rows = sorted(self.decoding, key=lambda row: row.length)
+        count = min(self._spread, len(rows))
+        self.batches = []
+        for index in range(count):
+            self._numbers += 1
+            dealt = rows[index * len(rows) // count : (index + 1) * len(rows) // count]
+            self.batches.append(Batch(self._numbers, joining=dealt))
+
     def merged(self, batch: Batch, other: Batch) -> None:
         batch.rows = batch.rows + other.rows
         self.batches.remove(other)

@@ -32,6 +32,9 @@ UNCUTTABLE = {
 }
 
 
+TRIED_TOKENS = 3  # in the one lazy call: more than one, so that what belongs to tokens is known by its shape
+
+
 class CannotCut(Exception):
     """Why a model cannot be split where it was asked to be."""
 
@@ -93,7 +96,7 @@ class Stage:
         """The arrays outside the layers that matter here, and the shape and type of what enters."""
         inside = {id(array) for layer in held for array in _arrays(layer)}
         outside = {id(array): array for array in _arrays(self._model) if id(array) not in inside}
-        ids = mx.zeros((1, 1), mx.int32)
+        ids = mx.zeros((1, TRIED_TOKENS), mx.int32)
         if self.first and self.last:
             return list(outside.values()), (ids.shape, ids.dtype)
         within = {id(module) for layer in held for module in layer.modules()}
@@ -119,6 +122,9 @@ class Stage:
                 for array in _own_arrays(module):
                     outside.pop(id(array), None)
         seen, out = self._edge.pop("seen", None), self._edge.pop("out", None)
+        if self._edge.pop("more", False):
+            name = _architecture(self._model)
+            raise CannotCut(f"{name} cannot be cut into stages: its layers read more than hidden states")
         for passed in (seen, out):
             if passed is not None and not (isinstance(passed, mx.array) and passed.ndim == 3):
                 name = _architecture(self._model)
@@ -217,6 +223,10 @@ def _watch(layer: nn.Module, edge: dict[str, Any], entering: bool = False, leavi
         # The hidden states come first, with or without a name.
         name = None if rest else next(iter(named))
         x = rest[0] if rest else named[name]
+        if "phase" in edge:
+            # Such as the embedded ids, again: a later stage does not have them.
+            others = [*rest[1:], *(value for key, value in named.items() if key != name)]
+            edge["more"] = edge.get("more", False) or any(map(_of_tokens, others))
         if entering:
             if "phase" in edge:
                 edge.update(phase="within", seen=x)
@@ -229,6 +239,11 @@ def _watch(layer: nn.Module, edge: dict[str, Any], entering: bool = False, leavi
         return out
 
     layer.__class__ = type(f"{kind.__name__}Edge", (kind,), {"__call__": call})
+
+
+def _of_tokens(value: Any) -> bool:
+    """Whether it is an array with a line of numbers for every token (masks have two dimensions, or four)."""
+    return isinstance(value, mx.array) and value.ndim == 3 and tuple(value.shape[:2]) == (1, TRIED_TOKENS)
 
 
 def _own_arrays(module: nn.Module) -> list[mx.array]:

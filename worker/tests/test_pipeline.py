@@ -310,6 +310,22 @@ class Cut(unittest.TestCase):
         # 8 positions of the prompt and 12 steps, 32 floats each
         self.assertEqual(loopback.ring.outward.bytes, (8 + 12) * 32 * 4)
 
+    def test_rows_are_dealt_out_anew_when_a_stage_would_be_idle(self) -> None:
+        service, loopback = self.pipeline(3)
+        drive = Drive(service, chunk=60)
+        counts = [30, 5, 30, 5, 30, 5]  # rows take turns: the short answers are all in one micro-batch
+        for index, count in enumerate(counts):
+            drive.submit(str(index), prompt(index, 6), count, SAMPLINGS[index], logprobs=0)
+        drive.rounds(14)
+        sizes = sorted(len(batch.members) for batch in drive.loop._scheduler.batches)
+        self.assertEqual(sizes, [1, 2])
+        drive.run()
+        for index, count in enumerate(counts):
+            self.check(drive, str(index), self.alone(index, 6, count, logprobs=0))
+        for held in loopback.held:
+            self.assertEqual((held.batches, held.filling, held.tokens), ({}, {}, {}))
+        self.assertEqual(loopback.engine._numbers, {})
+
     def test_micro_batches_may_merge_while_they_are_under_way(self) -> None:
         service, loopback = self.pipeline(3)
         drive = Drive(replace(service, spread=1), chunk=60)

@@ -107,7 +107,8 @@ OTHERWISE: dict[str, dict[str, Any]] = {
     "step3p5": dict(layer_types=["full_attention", "sliding_attention"] * 3),
     "qwen": dict(intermediate_size=128, seq_length=512),
     "qwen3_5": dict(layer_types=["linear_attention", "linear_attention", "full_attention"] * 2),
-    "recurrent_gemma": dict(block_types=["recurrent", "recurrent", "attention"], logits_soft_cap=30.0),
+    "plamo": dict(n_shared_head=2, num_key_value_heads=None),
+    "recurrent_gemma": dict(conv1d_width=4, attention_bias=False, embeddings_scale_by_sqrt_dim=True, block_types=["recurrent", "recurrent", "attention"], logits_soft_cap=30.0),
 }  # fmt: skip
 
 PARAMETERS_MAX = 5_000_000

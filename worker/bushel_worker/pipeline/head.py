@@ -110,6 +110,11 @@ class PipelineEngine:
         self._work.stage.drop(batch)
         self._tell({"op": "drop", "batch": batch})
 
+    def park(self) -> None:
+        self._batches.clear()
+        self._work.stage.park()
+        self._tell({"op": "park"})
+
     def forget(self, row: Row) -> None:
         number = self._numbers.get(row)
         if number is not None:

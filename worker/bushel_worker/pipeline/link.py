@@ -18,11 +18,12 @@ BEATS_PER_TIMEOUT = 4
 
 
 class PeerLost(Exception):
-    """A neighbour cannot be reached, or makes no progress."""
+    """A neighbour cannot be reached, or makes no progress. `final`: it has refused to serve, and no other in its
+    place would do better."""
 
-    def __init__(self, link: str, rank: int, stage: int, reason: str) -> None:
+    def __init__(self, link: str, rank: int, stage: int, reason: str, final: bool = False) -> None:
         super().__init__(f"rank {rank} (stage {stage}) was lost: {reason}")
-        self.link, self.rank, self.stage, self.reason = link, rank, stage, reason
+        self.link, self.rank, self.stage, self.reason, self.final = link, rank, stage, reason, final
 
 
 class Message(NamedTuple):
@@ -68,7 +69,8 @@ class Link:
         if self._lost is None:
             self._joined.socket.settimeout(min(1.0, self._timeout))
             try:
-                self.send({"op": "parting", "rank": lost.rank, "stage": lost.stage, "reason": lost.reason})
+                told = {"rank": lost.rank, "stage": lost.stage, "reason": lost.reason, "final": lost.final}
+                self.send({"op": "parting", **told})
             except PeerLost:
                 pass
         self.close()
@@ -91,7 +93,7 @@ class Link:
                 return
             now = time.monotonic()
             if header.get("op") == "parting":
-                self._lose(header["reason"], header["rank"], header["stage"])
+                self._lose(header["reason"], header["rank"], header["stage"], header["final"])
                 return
             if header.get("op") != "beat":
                 self.heard += 1
@@ -112,10 +114,12 @@ class Link:
             except PeerLost:
                 return
 
-    def _lose(self, reason: str, rank: int | None = None, stage: int | None = None) -> PeerLost:
+    def _lose(
+        self, reason: str, rank: int | None = None, stage: int | None = None, final: bool = False
+    ) -> PeerLost:
         if self._lost is None:
             known = (self.peer.rank, self.peer.stage) if rank is None or stage is None else (rank, stage)
-            self._lost = PeerLost(self.name, *known, reason)
+            self._lost = PeerLost(self.name, *known, reason, final)
             if not self._closed.is_set():
                 self._inbox.put(self._lost)
                 self.on_lost(self._lost)

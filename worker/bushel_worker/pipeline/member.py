@@ -64,11 +64,15 @@ class Member:
         self._progress("connect", 0, 1)
         ring = self._connect()
         self._progress("connect", 1, 1)
-        prepared = self._kind.prepare(self._progress)
-        if load.first:
-            self._lead(ring, prepared)
-        else:
-            self._follow(ring, prepared)
+        try:
+            prepared = self._kind.prepare(self._progress)
+            if load.first:
+                self._lead(ring, prepared)
+            else:
+                self._follow(ring, prepared)
+        except ModelRefused as refused:  # the others need not wait for anyone in this one's place
+            ring.part(PeerLost("", load.rank, load.stage_index, f"it refuses: {refused}", final=True))
+            raise
 
     def _lead(self, ring: Ring, prepared: Prepared) -> None:
         load = self._load
@@ -179,6 +183,8 @@ class Member:
         """Weights and caches stay; the agent is told, and says where the neighbours are now. Raises `lost` when it
         does not in time."""
         ring.part(lost)
+        if lost.final:
+            raise lost
         self._activity.busy = False
         while True:
             self._out.send({"kind": "peer-lost", "rank": lost.rank, "reason": lost.reason})

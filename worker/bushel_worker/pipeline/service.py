@@ -41,6 +41,7 @@ class StageService:
             "merge": self._merge,
             "drop": self._drop,
             "forget": self._forget,
+            "park": self._park,
             "survey": self._survey,
             "replay": self._replay,
             "fill": self._fill,
@@ -127,6 +128,10 @@ class StageService:
     def _forget(self, ring: Ring, came: Message) -> None:
         self._left([came.header["row"]])
         self._work.stage.forget(came.header["row"])
+        self._pass_down(ring, came)
+
+    def _park(self, ring: Ring, came: Message) -> None:
+        self._work.stage.park()
         self._pass_down(ring, came)
 
     # --- operations of a group that forms, or forms again
