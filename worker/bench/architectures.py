@@ -65,7 +65,8 @@ def pipeline(name: str) -> Verdict:
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
-        return Verdict("no tiny config", f"{type(error).__name__}: {str(error).splitlines()[0][:100] if str(error) else ''}")
+        said = str(error).splitlines()[0][:100] if str(error) else ""
+        return Verdict("no tiny config", f"{type(error).__name__}: {said}")
     distinct = {row["token"] for answer in wanted for row in answer}
     if len(distinct) < DISTINCT_MIN:
         return Verdict("no tiny config", f"its answers have only {len(distinct)} distinct tokens")
@@ -85,7 +86,9 @@ def pipeline(name: str) -> Verdict:
         return Verdict("refused", str(refusal))
     except Exception as error:
         return Verdict("fails", f"{type(error).__name__}: {str(error)[:100]}")
-    why = "" if apart < TOLERANCE else f"row by row; in chunks and company one process differs by {apart:.0e} from itself"
+    why = ""
+    if apart >= TOLERANCE:
+        why = f"row by row; in chunks and company one process differs by {apart:.0e} from itself"
     return Verdict("equal" if worst < TOLERANCE else "differs", why, worst)
 
 

@@ -7,6 +7,7 @@ import struct
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -21,16 +22,17 @@ PROMPT = "Tell me a long story about a dog."
 
 def main(folder: str, cut: int, port: int, tokens: int, end: str) -> None:
     model, _ = load_model(Path(folder), lazy=True)
-    model.update(tree_map(lambda a: a.astype(mx.float32) if mx.issubdtype(a.dtype, mx.floating) else a, model.parameters()))
+    model.update(tree_map(_in_float32, model.parameters()))
     layers = model.model.layers[:cut] if end == "front" else model.model.layers[cut:]
-    mx.eval([layer.parameters() for layer in layers], model.model.embed_tokens.parameters(), model.model.norm.parameters())
+    mx.eval([layer.parameters() for layer in layers])
+    mx.eval(model.model.embed_tokens.parameters(), model.model.norm.parameters())
     if end == "front":
         front(folder, model, layers, port, tokens)
     else:
         back(model, layers, port)
 
 
-def front(folder: str, model: object, layers: list, port: int, tokens: int) -> None:
+def front(folder: str, model: Any, layers: list, port: int, tokens: int) -> None:
     tokenizer = load_tokenizer(Path(folder))
     prompt = tokenizer.apply_chat_template([{"role": "user", "content": PROMPT}], add_generation_prompt=True)
     peer = _dial(port)
@@ -40,7 +42,7 @@ def front(folder: str, model: object, layers: list, port: int, tokens: int) -> N
         times = []
         ids = prompt
         for _ in range(tokens):
-            hidden = model.model.embed_tokens(mx.array([ids]))  # type: ignore[attr-defined]
+            hidden = model.model.embed_tokens(mx.array([ids]))
             hidden = _through(layers, hidden, caches)
             mx.eval(hidden)
             data = memoryview(hidden).cast("B")
@@ -51,7 +53,7 @@ def front(folder: str, model: object, layers: list, port: int, tokens: int) -> N
         print((tokens - 1 - SKIPPED) / (times[-1] - times[SKIPPED]), flush=True)
 
 
-def back(model: object, layers: list, port: int) -> None:
+def back(model: Any, layers: list, port: int) -> None:
     door = socket.create_server(("127.0.0.1", port), reuse_port=False)
     peer, _ = door.accept()
     peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -62,8 +64,13 @@ def back(model: object, layers: list, port: int) -> None:
             caches = [KVCache() for _ in layers]
             continue
         hidden = mx.array(np.frombuffer(_exactly(peer, size), np.float32).reshape(1, count, -1))
-        out = model.model.norm(_through(layers, hidden, caches)[:, -1])  # type: ignore[attr-defined]
-        peer.sendall(struct.pack("<I", mx.argmax(model.model.embed_tokens.as_linear(out), axis=-1).item()))  # type: ignore[attr-defined]
+        out = model.model.norm(_through(layers, hidden, caches)[:, -1])
+        logits = model.model.embed_tokens.as_linear(out)
+        peer.sendall(struct.pack("<I", mx.argmax(logits, axis=-1).item()))
+
+
+def _in_float32(array: mx.array) -> mx.array:
+    return array.astype(mx.float32) if mx.issubdtype(array.dtype, mx.floating) else array
 
 
 def _through(layers: list, hidden: mx.array, caches: list) -> mx.array:

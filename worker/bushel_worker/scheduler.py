@@ -43,7 +43,9 @@ class Batch:
 
 
 class Scheduler:
-    def __init__(self, memory: MemoryPlan, rows_max: int, merging: bool, reading_together: bool, spread: int = 1) -> None:
+    def __init__(
+        self, memory: MemoryPlan, rows_max: int, merging: bool, reading_together: bool, spread: int = 1
+    ) -> None:
         """`spread`: how many micro-batches there should be before any of them gets a second row, one for
         each stage of a pipeline, so that all stages have something to do."""
         self._spread = spread

@@ -48,8 +48,8 @@ class Loopback:
         facts = {"kvBytesPerToken": 0, "keptBytesMax": 1 << 20}
         self.frames: list[dict[str, Any]] = []
         self.services = [
-            StageService(MlxWork(StageRows(stage), ON_CPU), 1 + index, stage.last, facts, Activity(), self.frames.append)
-            for index, stage in enumerate(stages[1:])
+            StageService(MlxWork(StageRows(stage), ON_CPU), index, stage.last, facts, Activity(), self.frames.append)
+            for index, stage in enumerate(stages[1:], 1)
         ]
         back = Wire(lambda message: self.ring.inbox.put(message))
         wire = back
