@@ -220,6 +220,21 @@ class Experts(unittest.TestCase):
                 models = [tiny_model(name) for _ in range(3)]
                 self.assertLess(expert_difference(tiny_model(name), spread(models), VOCABULARY), 1e-5)
 
+    def test_only_weighs_is_told_by_trying(self) -> None:
+        from bushel_worker.world.experts import only_weighs
+
+        for name, wanted in (("mixtral", True), ("qwen3_moe", True), ("gpt_oss", True), ("deepseek_v3", False)):
+            layer = tiny_model(name).layers[-1]
+            block, bank = next(
+                (owner, key)
+                for owner in layer.modules()
+                for key, child in owner.children().items()
+                if type(child).__name__ == "SwitchGLU"
+            )
+            kept = block[bank]
+            self.assertEqual(only_weighs(block, bank), wanted, name)
+            self.assertIs(block[bank], kept)
+
     def test_more_ranks_than_experts_are_refused(self) -> None:
         from bushel_worker.world.experts import share_experts
 
