@@ -213,6 +213,15 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
       case 'finished':
         this.#takeAttemptFrame(kept, frame)
         return
+      case 'peer-lost':
+        // Until an agent can say where its neighbours are now, a rank without them is of no use.
+        this.#report(kept, {
+          kind: 'failed',
+          cause: `rank ${frame.rank} was lost: ${frame.reason}`,
+        })
+        return
+      case 'relinked':
+        return
       case 'relay':
         for (const to of frame.to) this.#relay(kept, to, frame.body)
         return

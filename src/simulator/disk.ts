@@ -25,6 +25,8 @@ export class SimDisk {
   current: string | null = null
   /** The newest file or an older one was tampered with since the daemon last read it. */
   isTampered = false
+  /** How often that has happened. */
+  tampers = 0
   #previous: string | null = null
   #inFlight: string | null = null
   readonly #parsed = new Map<string, JournalContent | null>()
@@ -72,22 +74,27 @@ export class SimDisk {
   /** The newest file lost its tail, whatever was promised about it. */
   truncate(random: Random): void {
     if (this.current === null) return
-    this.isTampered = true
+    this.#tamper()
     this.current = this.current.slice(0, Math.floor(random.fraction() * this.current.length))
   }
 
   /** Somebody put an old copy of the disk back. */
   restore(backup: Backup): void {
-    this.isTampered = true
+    this.#tamper()
     this.current = backup.text
     this.#previous = null
   }
 
   lose(): void {
-    this.isTampered = true
+    this.#tamper()
     this.farewell = null
     this.current = null
     this.#previous = null
+  }
+
+  #tamper(): void {
+    this.isTampered = true
+    this.tampers += 1
   }
 
   /** What a daemon reads when it starts: the newest snapshot that can be read. A broken one is set aside. */

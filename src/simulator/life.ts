@@ -129,8 +129,6 @@ function followRoster(world: World, host: SimHost, life: Life): void {
       host.disk.farewell = farewellOf(state.registers, state.self.id)
       life.machine.post({ kind: 'registers-replace', registers: new Map() })
     }
-    world.after(world.random.between(0, 400), () => {
-      if (life.isAlive) world.network.reviewTrust(host)
-    })
+    world.network.reviewTrust(host)
   })
 }

@@ -27,9 +27,7 @@ const dialEveryMs = 200
 const jitterMs = 0.8
 /** A broken connection is noticed by its ends about this fast. */
 const resetMs = 1
-/** Time that the last frame of a connection has to arrive before it is closed. */
-const farewellMs = 10
-const refusedDialChance = 0.1
+const refusedDialChance = 0.3
 
 export interface NetworkParts {
   readonly scenario: Scenario
@@ -130,11 +128,9 @@ export class SimNetwork {
     for (const wire of this.wiresOf(host.spec.index)) {
       const other = this.#host(otherEnd(wire, host.spec.index))
       if (!wire.isUp || host.trusts(other.spec.id)) continue
+      // Closed at once: what the machine still had to say here is lost, the evidence is the last frame.
+      this.reset(wire)
       this.#showEvidence(wire, host, other)
-      const { session } = wire
-      this.#parts.schedule.after(farewellMs, () => {
-        if (wire.session === session) this.reset(wire)
-      })
     }
   }
 

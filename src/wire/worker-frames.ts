@@ -60,7 +60,12 @@ export const loadFrame = z.object({
     memoryBytesMax: count,
     chunkMsMax: z.number().int().min(1),
     prefixCacheBytesMax: count,
+    /** For every wait for a neighbour once it is there: silent for so long, it is lost. */
     peerTimeoutMsMax: z.number().int().min(1),
+    /** For the neighbours to be there at all; 30 s when absent. */
+    connectTimeoutMsMax: z.number().int().min(1).optional(),
+    /** How long a rank that has lost a neighbour waits for `relink` before it goes; 60 s when absent. */
+    relinkWaitMsMax: count.optional(),
   }),
 })
 
@@ -150,12 +155,28 @@ export const relayedFrame = z.object({
   body: z.record(z.string(), z.unknown()),
 })
 
+/**
+ * To a rank that has lost a neighbour, or is about to: where its neighbours are now. It keeps weights and caches;
+ * the head finds out which stage is new and what has to be computed again.
+ */
+export const relinkFrame = z.object({
+  kind: z.literal('relink'),
+  plan: z.string(),
+  /** Counts how often the group has formed; `relinked` answers with it. */
+  formation: count,
+  links: linksSchema,
+  secret: z.string(),
+  /** When given, they must be the ones it holds. */
+  layers: z.tuple([count, count]).optional(),
+})
+
 export const frameToWorker = z.discriminatedUnion('kind', [
   loadFrame,
   submitFrame,
   cancelFrame,
   closeFrame,
   relayedFrame,
+  relinkFrame,
 ])
 
 export const readyFrame = z.object({
@@ -277,6 +298,21 @@ export const relayFrame = z.object({
   body: z.record(z.string(), z.unknown()),
 })
 
+/** A neighbour is gone or makes no progress. The rank keeps what it holds and waits for `relink`. */
+export const peerLostFrame = z.object({
+  kind: z.literal('peer-lost'),
+  rank: count,
+  reason: z.string(),
+})
+
+export const relinkedFrame = z.object({
+  kind: z.literal('relinked'),
+  formation: count,
+  /** Of the head: tokens that only the lost layers computed again, and rows that all stages read anew. */
+  tokensReplayed: count,
+  rowsAnew: count,
+})
+
 export const frameFromWorker = z.discriminatedUnion('kind', [
   readyFrame,
   progressFrame,
@@ -287,6 +323,8 @@ export const frameFromWorker = z.discriminatedUnion('kind', [
   pulseFrame,
   statsFrame,
   relayFrame,
+  peerLostFrame,
+  relinkedFrame,
 ])
 
 export type LoadFrame = z.infer<typeof loadFrame>

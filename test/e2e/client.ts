@@ -9,6 +9,8 @@ export interface Asked {
   readonly seed?: number
   readonly temperature?: number
   readonly tokensMax?: number
+  /** Whole when false. */
+  readonly stream?: boolean
   readonly signal?: AbortSignal
 }
 
@@ -31,6 +33,14 @@ interface Chunk {
   readonly error?: { readonly message: string }
 }
 
+interface WholeAnswer {
+  readonly choices?: readonly {
+    readonly message: { readonly content: string }
+    readonly finish_reason: string
+  }[]
+  readonly usage?: { readonly completion_tokens: number }
+}
+
 export function ask(host: Pick<Host, 'socketPath'>, asked: Asked): Promise<Answer> {
   return askAt({ socketPath: host.socketPath }, asked)
 }
@@ -44,12 +54,11 @@ function askAt(
   where: { socketPath: string } | { host: string; port: string },
   asked: Asked,
 ): Promise<Answer> {
-  const { model, prompt, seed, temperature = 1, tokensMax } = asked
+  const { model, prompt, seed, temperature = 1, tokensMax, stream = true } = asked
   const body = JSON.stringify({
     model,
     messages: [{ role: 'user', content: prompt }],
-    stream: true,
-    stream_options: { include_usage: true },
+    ...(stream ? { stream, stream_options: { include_usage: true } } : {}),
     temperature,
     ...(seed === undefined ? {} : { seed }),
     ...(tokensMax === undefined ? {} : { max_tokens: tokensMax }),
@@ -89,10 +98,16 @@ function askAt(
         response.on('data', (bytes: Buffer) => {
           const piece = decoder.decode(bytes, { stream: true })
           raw += piece
-          if (response.statusCode === 200) parser.feed(piece)
+          if (response.statusCode === 200 && stream) parser.feed(piece)
         })
         response.on('end', () => {
           if (response.statusCode !== 200) error = raw
+          else if (!stream) {
+            const whole = JSON.parse(raw) as WholeAnswer
+            text = whole.choices?.[0]?.message.content ?? ''
+            finish = whole.choices?.[0]?.finish_reason ?? null
+            usage = whole.usage ?? null
+          }
           done({ text, finish, usage, error, arrivalsMs, comments })
         })
         response.on('error', fail)

@@ -81,14 +81,15 @@ def serve_in_group(load: Load, lines: Any, out: FrameWriter) -> None:
     from .pipeline.member import Member, kind_of
     from .pipeline.ring import CannotConnect
     from .world.errors import CannotJoin
-    from .world.member import WorldMember
+    from .world.member import WorldMember, blamed
 
     group = f'Cannot serve "{load.model_name}" in group {load.group}'
     try:
         if load.world.size > 1 and (load.stage_count == 1 or not load.leads):
             WorldMember(load, lines, out).run()
         else:
-            Member(load, kind_of(load, out), lines, out).run()
+            with blamed(load):
+                Member(load, kind_of(load, out), lines, out).run()
     except ModelRefused as refused:
         raise CannotStart(f'Cannot load "{load.model_name}": {refused}') from None
     except GroupMismatch as mismatch:

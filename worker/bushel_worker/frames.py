@@ -133,6 +133,7 @@ TO_WORKER = union(
     cancel=dict(attempt=text()),
     close={},
     relayed=dict(**{"from": count}, body=record(anything)),
+    relink=dict(plan=text(), formation=count, links=_links, secret=text(), layers=optional(pair(count, count))),
 )
 
 
@@ -273,12 +274,7 @@ def load_of(frame: dict[str, Any]) -> Load:
         layers=frame["stage"]["layers"],
         world=World(**{**world, "shares": tuple(world["shares"])}),
         rank=frame["rank"],
-        links=Links(
-            listen=_address(links["listen"]),
-            next=_address(links["next"]),
-            followers=tuple((entry["host"], entry["port"]) for entry in links["followers"]),
-            back=_address(links["back"]),
-        ),
+        links=links_of(links),
         secret=frame["secret"],
         limits=Limits(
             context_tokens_max=limits["contextTokensMax"],
@@ -291,6 +287,15 @@ def load_of(frame: dict[str, Any]) -> Load:
             connect_timeout_ms_max=limits.get("connectTimeoutMsMax", 30_000),
             relink_wait_ms_max=limits.get("relinkWaitMsMax", 60_000),
         ),
+    )
+
+
+def links_of(links: dict[str, Any]) -> Links:
+    return Links(
+        listen=_address(links["listen"]),
+        next=_address(links["next"]),
+        followers=tuple((entry["host"], entry["port"]) for entry in links["followers"]),
+        back=_address(links["back"]),
     )
 
 

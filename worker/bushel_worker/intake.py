@@ -5,6 +5,8 @@ import os
 import queue
 import sys
 import threading
+from collections.abc import Callable
+from typing import Any
 
 from .checks import FrameError
 from .frames import LINE_BYTES_MAX, FrameWriter, Submit, attempt_of, parse_line, submit_of
@@ -50,8 +52,10 @@ def read_lines(descriptor: int) -> "queue.SimpleQueue[bytes]":
 
 
 class Intake:
-    def __init__(self, service: Service, loop: Loop, out: FrameWriter) -> None:
-        self._service, self._loop, self._out = service, loop, out
+    def __init__(
+        self, service: Service, loop: Loop, out: FrameWriter, relink: Callable[[dict[str, Any]], None] | None = None
+    ) -> None:
+        self._service, self._loop, self._out, self._relink = service, loop, out, relink
         self._arrivals = 0
         self._fitting = service.memory.tokens_max()  # prompt and answer together, with nobody else there
 
@@ -78,6 +82,8 @@ class Intake:
             self._loop.orders.put(("cancel", frame["attempt"]))
         elif kind == "close":
             os._exit(0)
+        elif kind == "relink" and self._relink is not None:
+            self._relink(frame)
         else:
             refuse_line(self._out, line, f"a frame of kind {kind} is not expected now")
 

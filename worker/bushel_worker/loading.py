@@ -69,6 +69,7 @@ class LoadedStage:
             "contextTokens": self.context_tokens,
             "vocabulary": self.vocabulary,
             "kvBytesPerToken": self.memory.per_token,
+            "keptBytesMax": self.memory.working_bytes // 4,
         }
 
 

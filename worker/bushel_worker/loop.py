@@ -85,6 +85,18 @@ class Loop:
         self._stats()
         self._tell({"kind": "pulse", "step": self._steps, "busy": False})
 
+    def resume(self, recover: Callable[[dict[Row, int]], set[Row]]) -> None:
+        """After the engine was interrupted: everyone who wrote goes on from the ids that are here. `recover` gets
+        how much of each row must be in the caches, and returns the rows that have to be read anew."""
+        for prefill in self._scheduler.prefills:
+            prefill.done = 0
+        anew = recover({row: row.prefill_target for row in self._scheduler.decoding})
+        self._scheduler.rejoin()
+        for row in anew:
+            self._scheduler.remove(row.attempt)
+            self._scheduler.add(row)
+        self._drop_empty()
+
     def waited(self, progressed: bool) -> None:
         """The engine waits for other ranks; `progressed`: it has heard of a step of theirs meanwhile."""
         self._steps += progressed
@@ -116,8 +128,9 @@ class Loop:
         if kind == "embed":
             self._embed(*subject)
             return
-        if kind == "lost":  # a neighbour went while there was nothing to do
-            raise subject
+        if kind == "lost":  # a neighbour went, perhaps while there was nothing to do
+            subject()
+            return
         found = self._scheduler.remove(subject)
         if found is not None:
             row, where = found

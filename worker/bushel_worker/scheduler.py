@@ -97,6 +97,11 @@ class Scheduler:
         batch.rows = batch.members
         batch.joining, batch.leaving = [], []
 
+    def rejoin(self) -> None:
+        """The engine has lost its micro-batches but not its rows: all join again."""
+        for batch in self.batches:
+            batch.joining, batch.rows, batch.leaving = batch.members, [], []
+
     # --- memory
 
     def used_bytes(self) -> int:

@@ -52,6 +52,9 @@ class StagePort(Protocol):
     def trim(self, row: int, tokens: int) -> bool:
         """Shortens a parked row's caches; False, and the row is forgotten, where that cannot be done."""
 
+    def can_trim(self, row: int) -> bool:
+        """Whether a parked row's caches can be shortened."""
+
     def rename(self, row: int, number: int) -> None:
         """A parked row goes on under another number."""
 

@@ -131,7 +131,7 @@ class StageRows:
         if caches is None or extra < 0:
             return False
         if extra > 0:
-            if tokens == 0 or not all(cache.is_trimmable() for cache in caches):
+            if tokens == 0 or not self.can_trim(row):
                 self.forget(row)
                 return tokens == 0
             for cache in caches:
@@ -140,6 +140,9 @@ class StageRows:
                     return False
             self.tokens[row] = tokens
         return True
+
+    def can_trim(self, row: int) -> bool:
+        return all(cache.is_trimmable() for cache in self.filling.get(row, ()))
 
     def rename(self, row: int, number: int) -> None:
         self.filling[number] = self.filling.pop(row)

@@ -33,11 +33,14 @@ def spread(models: list[Any]) -> Any:
     for rank, model in enumerate(models):
         for layer in model.layers:
             share_experts(layer, PretendedGroup(len(models), rank), PARTS, Parts())  # type: ignore[arg-type]
+    added = 0
     for layers in zip(*(model.layers for model in models)):
         for owners in zip(*(list(layer.modules()) for layer in layers)):
             for name, child in list(owners[0].children().items()):
                 if isinstance(child, ExpertPart):
                     owners[0][name] = AddedUp([owner[name] for owner in owners])
+                    added += 1
+    assert added > 0, "nothing was shared"
     return models[0]
 
 

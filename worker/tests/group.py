@@ -65,6 +65,24 @@ class Group:
         """The last words of every rank that is expected to fail."""
         return [rank.next("failed", seconds=seconds) for rank in self.ranks]
 
+    def replace(self, victim: int, frames: list[dict[str, Any]], formation: int = 2) -> None:
+        """Starts another rank in the place of a lost one and tells the others where everyone is now."""
+        self.ranks[victim].close()
+        self.ranks[victim] = Rank(frames[victim], ENVIRONMENT)
+        self.head = self.ranks[0]
+        for index, rank in enumerate(self.ranks):
+            if index != victim:
+                frame = frames[index]
+                rank.send(
+                    {
+                        "kind": "relink",
+                        "plan": frame["plan"],
+                        "formation": formation,
+                        "links": frame["links"],
+                        "secret": frame["secret"],
+                    }
+                )
+
     def answer(self, attempt: str, seconds: float = 90) -> Answer:
         return self.head.answer(attempt, seconds)
 

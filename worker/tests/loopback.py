@@ -45,11 +45,11 @@ class Loopback:
     """`engine` is the head's; `services` are the later stages."""
 
     def __init__(self, stages: list[Stage]) -> None:
-        facts = {"kvBytesPerToken": 0}
+        facts = {"kvBytesPerToken": 0, "keptBytesMax": 1 << 20}
         self.frames: list[dict[str, Any]] = []
         self.services = [
-            StageService(MlxWork(StageRows(stage), ON_CPU), stage.last, facts, Activity(), self.frames.append)
-            for stage in stages[1:]
+            StageService(MlxWork(StageRows(stage), ON_CPU), 1 + index, stage.last, facts, Activity(), self.frames.append)
+            for index, stage in enumerate(stages[1:])
         ]
         back = Wire(lambda message: self.ring.inbox.put(message))
         wire = back
@@ -58,4 +58,5 @@ class Loopback:
             wire = Wire(lambda message, service=service, ring=ring: service.perform(ring, message))
         self.ring = LoopbackRing(wire)
         self.held = [StageRows(stages[0]), *(service._work.stage for service in self.services)]
-        self.engine = PipelineEngine(MlxWork(self.held[0], ON_CPU), self.ring, len(stages), Activity())  # type: ignore[arg-type]
+        work = MlxWork(self.held[0], ON_CPU)
+        self.engine = PipelineEngine(work, self.ring, len(stages), Activity(), 1 << 20)  # type: ignore[arg-type]

@@ -89,4 +89,6 @@ FROM_WORKER = union(
         decodeTokensPerSecond=amount,
     ),
     relay=dict(to=array(count), body=record(anything)),
+    peer_lost=dict(rank=count, reason=text()),
+    relinked=dict(formation=count, tokensReplayed=count, rowsAnew=count),
 )

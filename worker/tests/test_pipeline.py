@@ -280,7 +280,8 @@ class Cut(unittest.TestCase):
             for held in loopback.held:
                 self.assertEqual((held.batches, held.filling, held.tokens), ({}, {}, {}))
             for service in loopback.services:
-                self.assertEqual((service._rows, service._lengths), ({}, {}))
+                self.assertEqual((service._rows, service._holding.lengths), ({}, {}))
+                self.assertEqual((service._holding._kept._rows, service._holding._kept._held), ({}, 0))
             self.assertEqual((loopback.engine._numbers, loopback.engine._drawn), ({}, {}))
 
     def test_a_row_alone_has_the_log_probabilities_of_one_process(self) -> None:

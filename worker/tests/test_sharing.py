@@ -188,7 +188,8 @@ class OverARing(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as hosts:
             json.dump([[f"127.0.0.1:{port}"] for port in free_ports(2)], hosts)
             hosts.flush()
-            environment = {**os.environ, **fast_blas(), **ENVIRONMENT, "PYTHONPATH": str(ROOT), "MLX_HOSTFILE": hosts.name}
+            environment = {**os.environ, **fast_blas(), **ENVIRONMENT, "PYTHONPATH": str(ROOT)}
+            environment["MLX_HOSTFILE"] = hosts.name
             ranks = [
                 subprocess.Popen(
                     [sys.executable, "-m", "tests.ring_ranks"],

@@ -30,7 +30,12 @@ class WorldGroup(Group):
 
 
 def world_frames(
-    size: int, path: str, strategy: str = "tensor", shares: list[float] | None = None, engine: str = "mlx", **limits: int
+    size: int,
+    path: str,
+    strategy: str = "tensor",
+    shares: list[float] | None = None,
+    engine: str = "mlx",
+    **limits: int,
 ) -> list[dict[str, Any]]:
     """A whole model over one world."""
     frames = grouped_frames([size], [0, 1], path, strategy, shares, **limits)
@@ -38,7 +43,12 @@ def world_frames(
 
 
 def grouped_frames(
-    sizes: list[int], cuts: list[int], path: str, strategy: str = "tensor", shares: list[float] | None = None, **limits: int
+    sizes: list[int],
+    cuts: list[int],
+    path: str,
+    strategy: str = "tensor",
+    shares: list[float] | None = None,
+    **limits: int,
 ) -> list[dict[str, Any]]:
     """One stage for each size, held by so many ranks; stages begin at these layers, the last entry is the end."""
     total, stages = sum(sizes), len(sizes)
@@ -58,7 +68,7 @@ def grouped_frames(
                     links["back" if last else "next"] = ends[0 if last else leaders[stage + 1]]
             if stages == 1 and leads:
                 links["listen"] = None
-            world = {"rank": rank, "size": size, "backend": "none", "strategy": "none", "shares": [], "env": {}, "files": {}}
+            world = dict(rank=rank, size=size, backend="none", strategy="none", shares=[], env={}, files={})
             if size > 1:
                 world.update(backend="ring", strategy=strategy, shares=shares or [])
                 world.update(env={"MLX_RANK": str(rank)}, files={"MLX_HOSTFILE": hosts})

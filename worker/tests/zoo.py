@@ -56,6 +56,10 @@ _YARN = {"rope_scaling": {
 }}  # fmt: skip
 
 OTHERWISE: dict[str, dict[str, Any]] = {
+    "phixtral": dict(
+        num_vocab=VOCABULARY, model_dim=32, num_heads=4, num_layers=LAYERS, rotary_dim=4, num_experts_per_tok=2,
+        num_local_experts=4, ffn_dim=64,
+    ),
     "granitemoehybrid": dict(layer_types=["mamba", "attention"] * 3),
     "lfm2_moe": dict(layer_types=["conv", "full_attention"] * 3, full_attn_idxs=[1, 3, 5]),
     "exaone_moe": dict(is_moe_layer=[False, True, True, True, True, True]),
@@ -91,7 +95,7 @@ OTHERWISE: dict[str, dict[str, Any]] = {
         block_dim=32, block_ff_dim=64, block_multiple_of=8, block_ffn_dim_multiplier=1.0, model_type="lfm2",
         block_auto_adjust_ff_dim=False, full_attn_idxs=[2, 5], layer_types=["conv", "conv", "full_attention"] * 2,
     ),
-    "llama4": dict(attention_chunk_size=8, interleave_moe_layer_step=1, rope_scaling=None),
+    "llama4": dict(attention_chunk_size=8, interleave_moe_layer_step=1, rope_scaling=None, num_experts_per_tok=1),
     "olmo_hybrid": dict(
         linear_allow_neg_eigval=True, layer_types=["linear_attention", "linear_attention", "full_attention"] * 2,
     ),
@@ -105,6 +109,8 @@ OTHERWISE: dict[str, dict[str, Any]] = {
     "qwen3_5": dict(layer_types=["linear_attention", "linear_attention", "full_attention"] * 2),
     "recurrent_gemma": dict(block_types=["recurrent", "recurrent", "attention"], logits_soft_cap=30.0),
 }  # fmt: skip
+
+PARAMETERS_MAX = 5_000_000
 
 INNER = ("text_config", "llm_config", "language_config")  # of models that also see
 
@@ -135,6 +141,9 @@ def zoo_model(name: str) -> Any:
             config[inner] = dict(config)
     mx.random.seed(7)
     model = module.Model(module.ModelArgs.from_dict(config))
+    size = sum(value.size for _, value in tree_flatten(model.parameters()))
+    if size > PARAMETERS_MAX:
+        raise ValueError(f"it has {size // 1_000_000} million parameters: its sizes have names of their own")
     scale = SCALES.get(name, 0.3)
     drawn = [
         (key, mx.random.normal(value.shape) * scale if value.dtype == mx.float32 and value.ndim > 1 else value)

@@ -34,6 +34,7 @@ export function register(command: Command, context: CliContext): void {
     .option('--twice', 'run every seed twice and compare the traces')
     .option('--plant <bug>', 'with this bug in place', plantedBug)
     .option('--planted', 'plant every bug in turn and say which seed catches it')
+    .option('--first', 'with --planted: stop at the first seed that catches a bug')
     .option('--markdown', 'with --planted: the table as in the docs')
     .option('--soak <hours>', 'one cluster of 16 machines for so many hours', wholeNumber(1, 1000))
     .addHelpText(
@@ -126,7 +127,7 @@ const plantAll: Way = async (options, { out }) => {
     ...(options.threads === undefined ? {} : { threads: options.threads }),
     from: options.from ?? 1,
     seedsMax: options.seeds ?? huntSeedsUsual,
-    stopsAtFirst: false,
+    stopsAtFirst: options.first === true,
     onCatch: ({ bug, invariant, seed, text }) =>
       out.note(
         seed === null ? `${bug}: not caught` : `${bug}: seed ${seed}: ${invariant}: ${text}`,

@@ -12,6 +12,7 @@ export interface SimulateOptions {
   readonly threads?: number
   readonly plant?: PlantedBug
   readonly planted?: boolean
+  readonly first?: boolean
   readonly markdown?: boolean
   readonly twice?: boolean
   readonly soak?: number

@@ -1,5 +1,6 @@
 // L6: who left or was removed is out on every machine that could hear of it for some seconds.
 import type { SimHost } from '../host.ts'
+import type { Withdrawal } from '../people/operators.ts'
 import { canTalk } from './calm.ts'
 import { type Checker, type Scene, nameOf } from './checker.ts'
 
@@ -11,15 +12,16 @@ export function circulationChecker({ world, operators }: Scene): Checker {
   const deafSinceMs = new Map<string, number>()
   return {
     second() {
-      for (const [key, subject] of operators.withdrawn)
-        for (const host of world.hosts) if (host !== subject) check(host, key, subject)
+      for (const [key, withdrawal] of operators.withdrawn)
+        for (const host of world.hosts)
+          if (host !== withdrawal.subject) check(host, key, withdrawal)
     },
   }
 
-  function check(host: SimHost, key: string, subject: SimHost): void {
+  function check(host: SimHost, key: string, withdrawal: Withdrawal): void {
     const since = `${host.spec.index} ${host.lives} ${key}`
     const isListed = listed(host, key)
-    if (!isListed || !couldHear(host, key, subject)) {
+    if (!isListed || !couldHear(host, key, withdrawal)) {
       deafSinceMs.delete(since)
       if (host.isRunning) world.verdict.check('L6', true, () => '')
       return
@@ -31,16 +33,16 @@ export function circulationChecker({ world, operators }: Scene): Checker {
       'L6',
       deafMs <= hearMsMax,
       () =>
-        `${nameOf(host)} still lists ${nameOf(subject)} after ${deafMs} ms in which it could hear`,
+        `${nameOf(host)} still lists ${nameOf(withdrawal.subject)} after ${deafMs} ms in which it could hear`,
     )
   }
 
   /** Somebody it trusts and can talk to knows: a fellow member, or the machine that left. */
-  function couldHear(host: SimHost, key: string, subject: SimHost): boolean {
+  function couldHear(host: SimHost, key: string, withdrawal: Withdrawal): boolean {
     return world.hosts.some((other) => {
       if (other === host || !host.trusts(other.spec.id) || !canTalk(world, host, other))
         return false
-      if (other === subject) return tells(other, host, key)
+      if (other === withdrawal.subject) return mustTell(withdrawal)
       return other.trusts(host.spec.id) && knows(other, key)
     })
   }
@@ -56,6 +58,7 @@ function knows(host: SimHost, key: string): boolean {
   return register !== undefined && register.value === undefined
 }
 
-function tells(left: SimHost, host: SimHost, key: string): boolean {
-  return left.evidenceFor(host.spec.id).some(([other]) => other === key)
+/** A machine that left owes the others that word, and has it as long as it has its disk. */
+function mustTell({ subject, isOwn, tampers }: Withdrawal): boolean {
+  return isOwn && subject.disk.tampers === tampers
 }

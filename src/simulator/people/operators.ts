@@ -16,14 +16,22 @@ import type { Machine } from '../../runtime/machine.ts'
 import { admissionsOf, rosterEntry } from '../roster.ts'
 import type { World } from '../world.ts'
 
+/** An admission that was taken back. */
+export interface Withdrawal {
+  readonly subject: SimHost
+  /** The machine left by itself, rather than being removed by another. */
+  readonly isOwn: boolean
+  /** How often its disk had been tampered with by then: what it forgets later it cannot tell. */
+  readonly tampers: number
+}
+
 export class Operators {
   readonly #world: World
   readonly #random: Random
   /** Deployments that somebody has ever asked to unload. */
   readonly unloaded = new Set<DeploymentId>()
   readonly removedMs = new Map<SimHost, number>()
-  /** Admissions that somebody has withdrawn, and whose they were. */
-  readonly withdrawn = new Map<string, SimHost>()
+  readonly withdrawn = new Map<string, Withdrawal>()
   admissions = 0
 
   constructor(world: World) {
@@ -81,7 +89,7 @@ export class Operators {
     if (machine === undefined) return false
     const keys = admissionsOf(machine.state.registers, host.spec.id).map(([key]) => key)
     this.#world.tell(desk?.spec.name ?? '', 'removes', host.spec.name)
-    this.#withdraw(machine, host, keys)
+    this.#withdraw(machine, { subject: host, isOwn: false, keys })
     return true
   }
 
@@ -91,22 +99,23 @@ export class Operators {
     if (machine === undefined || !host.isRunning || !host.trusts(host.spec.id)) return false
     this.#world.tell(host.spec.name, 'leaves')
     const own = admissionsOf(machine.state.registers, host.spec.id)
-    this.#withdraw(
-      machine,
-      host,
-      own.map(([key]) => key),
-    )
+    this.#withdraw(machine, { subject: host, isOwn: true, keys: own.map(([key]) => key) })
     return true
   }
 
-  #withdraw(machine: Machine, host: SimHost, keys: readonly string[]): void {
+  #withdraw(
+    machine: Machine,
+    about: { subject: SimHost; isOwn: boolean; keys: readonly string[] },
+  ): void {
+    const { subject, isOwn, keys } = about
+    const { tampers } = subject.disk
     machine.write(
       keys.map((key) => ({ key, value: undefined })),
       () => {
-        for (const key of keys) this.withdrawn.set(key, host)
+        for (const key of keys) this.withdrawn.set(key, { subject, isOwn, tampers })
       },
     )
-    this.removedMs.set(host, this.#world.nowMs)
+    this.removedMs.set(subject, this.#world.nowMs)
   }
 
   /** Invites a machine: a new roster entry, and the cluster's state handed over whole. */

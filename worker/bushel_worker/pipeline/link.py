@@ -21,7 +21,7 @@ class PeerLost(Exception):
     """A neighbour cannot be reached, or makes no progress."""
 
     def __init__(self, link: str, rank: int, stage: int, reason: str) -> None:
-        super().__init__(f"rank {rank} (stage {stage}), the {link} neighbour, was lost: {reason}")
+        super().__init__(f"rank {rank} (stage {stage}) was lost: {reason}")
         self.link, self.rank, self.stage, self.reason = link, rank, stage, reason
 
 
@@ -63,6 +63,16 @@ class Link:
         except OSError as error:
             raise self._lose(_reason(error, self._timeout)) from None
 
+    def part(self, lost: PeerLost) -> None:
+        """Closes, but says first who was lost: the peer must not take this rank for the culprit."""
+        if self._lost is None:
+            self._joined.socket.settimeout(min(1.0, self._timeout))
+            try:
+                self.send({"op": "parting", "rank": lost.rank, "stage": lost.stage, "reason": lost.reason})
+            except PeerLost:
+                pass
+        self.close()
+
     def close(self) -> None:
         self._closed.set()
         try:
@@ -80,6 +90,9 @@ class Link:
                 self._lose(_reason(error, self._timeout))
                 return
             now = time.monotonic()
+            if header.get("op") == "parting":
+                self._lose(header["reason"], header["rank"], header["stage"])
+                return
             if header.get("op") != "beat":
                 self.heard += 1
                 self._inbox.put(Message(header, tensor))
@@ -99,9 +112,10 @@ class Link:
             except PeerLost:
                 return
 
-    def _lose(self, reason: str) -> PeerLost:
+    def _lose(self, reason: str, rank: int | None = None, stage: int | None = None) -> PeerLost:
         if self._lost is None:
-            self._lost = PeerLost(self.name, self.peer.rank, self.peer.stage, reason)
+            known = (self.peer.rank, self.peer.stage) if rank is None or stage is None else (rank, stage)
+            self._lost = PeerLost(self.name, *known, reason)
             if not self._closed.is_set():
                 self._inbox.put(self._lost)
                 self.on_lost(self._lost)

@@ -13,15 +13,17 @@ from typing import Any
 from ..canary import one_token
 from ..checks import FrameError
 from ..folder import ModelRefused, check_folder
-from ..frames import FrameWriter, Load, parse_line
+from ..frames import FrameWriter, Load, links_of, parse_line
 from ..intake import Intake, refuse_line
+from ..loop import Loop
 from ..memory import CacheCost, GroupMemory, MemoryPlan
 from ..reporting import guarded, ready_frame
+from ..rows import Row
 from ..service import Service
 from ..world.member import assembled
 from .handshake import Identity
 from .head import PipelineEngine
-from .link import Activity
+from .link import Activity, PeerLost
 from .ring import CannotConnect, Deadlines, Ring, connect
 from .service import StageService
 from .work import Work
@@ -53,6 +55,7 @@ class Member:
     def __init__(self, load: Load, kind: Kind, lines: "queue.SimpleQueue[bytes]", out: FrameWriter) -> None:
         self._load, self._kind, self._lines, self._out = load, kind, lines, out
         self._activity = Activity()
+        self._relinks: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._began = time.monotonic()
 
     def run(self) -> None:
@@ -69,7 +72,8 @@ class Member:
 
     def _lead(self, ring: Ring, prepared: Prepared) -> None:
         load = self._load
-        engine = PipelineEngine(prepared.work, ring, load.stage_count, self._activity)
+        kept = prepared.facts["keptBytesMax"]
+        engine = PipelineEngine(prepared.work, ring, load.stage_count, self._activity, kept)
         engine.on_wait = lambda _: self._progress("connect", 1, 1)
         stages = engine.gather(prepared.facts)
         service = as_group(prepared.head_service(engine, stages[-1]["vocabulary"]), stages)
@@ -79,17 +83,54 @@ class Member:
             raise ModelRefused("the model was loaded but gave no token with a probability; its weights may be damaged")
         self._progress("canary", 1, 1)
         loop = service.loop(self._out.send)
-        for link in (ring.inward, ring.outward):
-            link.on_lost = lambda lost: loop.orders.put(("lost", lost))
-        intake = Intake(service, loop, self._out)
+        intake = Intake(service, loop, self._out, self._relinks.put)
         tried = time.monotonic()
         self._out.send(ready_frame(service, (loaded - self._began) * 1000, (tried - loaded) * 1000))
         threading.Thread(target=guarded, args=(lambda: intake.run(self._lines), self._out), daemon=True).start()
-        loop.run()
+        self._watch(engine, loop)
+        while True:
+            try:
+                loop.run()
+            except PeerLost as lost:
+                self._recover(engine, loop, service, lost)
+
+    def _watch(self, engine: PipelineEngine, loop: Loop) -> None:
+        """A loss wakes the head though it has nothing to do; of a ring that has been replaced it means nothing."""
+        ring = engine.ring
+
+        def raise_if_current(lost: PeerLost) -> None:
+            if engine.ring is ring:
+                raise lost
+
+        for link in (ring.inward, ring.outward):
+            link.on_lost = lambda lost: loop.orders.put(("lost", lambda: raise_if_current(lost)))
+
+    def _recover(self, engine: PipelineEngine, loop: Loop, service: Service, lost: PeerLost) -> None:
+        """Until the ring holds and every row goes on."""
+        while True:
+            ring, formation = self._relink(engine.ring, lost)
+            told = {"tokensReplayed": 0, "rowsAnew": 0}
+
+            def recover(wanted: dict[Row, int]) -> set[Row]:
+                chunk = max(1, int(service.tokens_per_second * self._load.limits.chunk_ms_max / 2000))
+                anew, again = engine.recover(ring, wanted, min(chunk, 1024))
+                told.update(tokensReplayed=again, rowsAnew=len(anew))
+                return anew
+
+            try:
+                loop.resume(recover)
+            except PeerLost as again:
+                engine.ring, lost = ring, again
+                continue
+            self._watch(engine, loop)
+            self._out.send({"kind": "relinked", "formation": formation, **told})
+            return
 
     def _follow(self, ring: Ring, prepared: Prepared) -> None:
         load, memory = self._load, prepared.memory
-        service = StageService(prepared.work, load.last, prepared.facts, self._activity, self._out.send)
+        service = StageService(
+            prepared.work, load.stage_index, load.last, prepared.facts, self._activity, self._out.send
+        )
         self._out.send(
             {
                 "kind": "ready",
@@ -108,7 +149,13 @@ class Member:
             }
         )
         threading.Thread(target=guarded, args=(self._listen, self._out), daemon=True).start()
-        service.run(ring)
+        while True:
+            try:
+                service.run(ring)
+            except PeerLost as lost:
+                ring, formation = self._relink(ring, lost)
+                told = {"formation": formation, "tokensReplayed": 0, "rowsAnew": 0}
+                self._out.send({"kind": "relinked", **told})
 
     def _listen(self) -> None:
         """The agent of a later stage has little to say."""
@@ -117,13 +164,41 @@ class Member:
             if not line.strip():
                 continue
             try:
-                kind = parse_line(line)["kind"]
+                frame = parse_line(line)
             except FrameError as error:
                 refuse_line(self._out, line, str(error))
                 continue
-            if kind == "close":
+            if frame["kind"] == "close":
                 os._exit(0)
-            refuse_line(self._out, line, f"a frame of kind {kind} is not for a stage after the first")
+            if frame["kind"] == "relink":
+                self._relinks.put(frame)
+            else:
+                refuse_line(self._out, line, f"a frame of kind {frame['kind']} is not for a stage after the first")
+
+    def _relink(self, ring: Ring, lost: PeerLost) -> tuple[Ring, int]:
+        """Weights and caches stay; the agent is told, and says where the neighbours are now. Raises `lost` when it
+        does not in time."""
+        ring.part(lost)
+        self._activity.busy = False
+        while True:
+            self._out.send({"kind": "peer-lost", "rank": lost.rank, "reason": lost.reason})
+            try:
+                frame = self._relinks.get(timeout=self._load.limits.relink_wait_ms_max / 1000)
+                while not self._relinks.empty():
+                    frame = self._relinks.get()
+            except queue.Empty:
+                raise lost from None
+            layers = frame.get("layers")
+            if layers is not None and tuple(layers) != self._load.layers:
+                raise CannotConnect(
+                    f"rank {self._load.rank} holds layers {self._load.layers} and cannot take {tuple(layers)} instead"
+                )
+            links = links_of(frame["links"])
+            self._load = replace(self._load, plan=frame["plan"], links=links, secret=frame["secret"])
+            try:
+                return self._connect(), frame["formation"]
+            except CannotConnect as alone:
+                lost = PeerLost("next", lost.rank, lost.stage, str(alone))
 
     def _connect(self) -> Ring:
         load = self._load
@@ -133,7 +208,7 @@ class Member:
             raise CannotConnect(f"rank {load.rank} was given no {missing}")
         if not load.secret:
             raise CannotConnect("the group has no secret")
-        me = Identity(load.rank, load.stage_index, load.group, load.secret, self._kind.facts())
+        me = Identity(load.rank, load.stage_index, load.group, load.secret, {**self._kind.facts(), "plan": load.plan})
         deadlines = Deadlines(load.limits.connect_timeout_ms_max / 1000, load.limits.peer_timeout_ms_max / 1000)
         return connect(me, load.stage_count, listen, dial, self._activity, deadlines)
 

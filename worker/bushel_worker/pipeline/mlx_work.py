@@ -59,5 +59,8 @@ class MlxWork:
         mx.eval(*drawn)
         return known[1].read(drawn)
 
+    def rest(self) -> None:
+        mx.clear_cache()
+
     def memory(self) -> tuple[int, int]:
         return mx.get_active_memory(), mx.get_peak_memory()

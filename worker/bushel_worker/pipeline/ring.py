@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from .handshake import GroupMismatch, Identity, Joined, NotOurs, shake_hands
-from .link import Activity, Inbox, Link
+from .link import Activity, Inbox, Link, PeerLost
 
 DIAL_AGAIN_SECONDS = 0.1
 
@@ -29,6 +29,10 @@ class Ring:
     inbox: Inbox
     inward: Link
     outward: Link
+
+    def part(self, lost: PeerLost) -> None:
+        self.inward.part(lost)
+        self.outward.part(lost)
 
     def close(self) -> None:
         self.inward.close()

@@ -56,6 +56,9 @@ class ScriptedStage:
         self.tokens[row] = tokens
         return True
 
+    def can_trim(self, row: int) -> bool:
+        return True
+
     def rename(self, row: int, number: int) -> None:
         self.tokens[number] = self.tokens.pop(row)
 
@@ -72,13 +75,14 @@ class ScriptedWork:
         self._due: dict[int, float] = {}
         self._chance = random.Random(1)
 
-    def prompts(self, chunks: list[Chunk]) -> list[tuple[int, int]]:
-        return [(0, chunk.end - chunk.start) for chunk in chunks]
+    def prompts(self, chunks: list[Chunk]) -> list[list[tuple[int, int]]]:
+        longest = max(chunk.end - chunk.start for chunk in chunks)
+        return [[(0, 0)] * longest for _ in chunks]
 
-    def tokens(self, rows: list[Row]) -> list[tuple[int, int]]:
+    def tokens(self, rows: list[Row]) -> list[list[tuple[int, int]]]:
         if len(self._answers) > ANSWERS_MAX:
             self._answers.clear()
-        return [(self._next(row), len(row.ids)) for row in rows]
+        return [[(self._next(row), len(row.ids))] for row in rows]
 
     def _next(self, row: Row) -> int:
         answer = self._answers.get(row)
@@ -101,18 +105,21 @@ class ScriptedWork:
     def step(self, batch: int, leaving: list[int], joining: list[int], entering: Any) -> Any:
         self.stage.step(batch, leaving, joining)
         if self._faulty:
-            for _, position in entering:
+            for ((_, position),) in entering:
                 self._script.misbehave(position)
         return entering
 
-    def packed(self, leaving: list[tuple[int, int]]) -> Tensor:
-        return Tensor((len(leaving), 2), "int32", array("i", [number for pair in leaving for number in pair]))
+    def packed(self, leaving: list[list[tuple[int, int]]]) -> Tensor:
+        numbers = [number for row in leaving for pair in row for number in pair]
+        return Tensor((len(leaving), len(leaving[0]), 2), "int32", array("i", numbers))
 
-    def unpacked(self, tensor: Tensor) -> list[tuple[int, int]]:
+    def unpacked(self, tensor: Tensor) -> list[list[tuple[int, int]]]:
         numbers = array("i", bytes(tensor.data))
-        return list(zip(numbers[::2], numbers[1::2]))
+        pairs = list(zip(numbers[::2], numbers[1::2]))
+        width = tensor.shape[1]
+        return [pairs[start : start + width] for start in range(0, len(pairs), width)]
 
-    def draw(self, batch: int, rows: list[TailRow], leaving: list[tuple[int, int]]) -> list[Draw]:
+    def draw(self, batch: int, rows: list[TailRow], leaving: list[list[tuple[int, int]]]) -> list[Draw]:
         pause = 1 / self._script.number("tokensPerSecond", 20)
         pause += self._chance.random() * self._script.number("jitterMs", 0) / 1000
         now = time.monotonic()
@@ -121,13 +128,16 @@ class ScriptedWork:
         due = max(self._due[batch] + pause, now) if batch in self._due else now  # nobody waits for the first token
         self._due[batch] = due
         time.sleep(max(0.0, due - now))
-        return [self._drawn(row, token) for row, (token, _) in zip(rows, leaving, strict=True)]
+        return [self._drawn(row, token) for row, ((token, _),) in zip(rows, leaving, strict=True)]
 
     def _drawn(self, row: TailRow, token: int) -> Draw:
         if row.logprobs is None:
             return Draw(row, token)  # type: ignore[arg-type]
         top = [(token, -0.25), (32, -2.5), (101, -3.5)][: row.logprobs]
         return Draw(row, token, -0.25, top)  # type: ignore[arg-type]
+
+    def rest(self) -> None:
+        pass
 
     def memory(self) -> tuple[int, int]:
         return 0, 0
@@ -155,6 +165,7 @@ def scripted_kind(load: Load) -> Kind:
             "contextTokens": plain.context_tokens,
             "vocabulary": END + 1,
             "kvBytesPerToken": plain.memory.per_token,
+            "keptBytesMax": 16 << 20,
         }
         return Prepared(ScriptedWork(script, load), facts, plain.memory, plain.device, plain.versions, head_service)
 

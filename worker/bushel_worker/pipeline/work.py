@@ -40,6 +40,9 @@ class Work(Protocol):
 
     def draw(self, batch: int, rows: list[TailRow], leaving: Any) -> list[Draw]: ...
 
+    def rest(self) -> None:
+        """Nothing is to do for a while: gives back what is held only for reuse."""
+
     def memory(self) -> tuple[int, int]: ...
 
     stage: Any  # for merge, drop, forget, park, trim, rename, rows_of

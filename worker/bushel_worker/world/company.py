@@ -33,7 +33,8 @@ class Company:
     def __init__(self, load: Load, group: Any, joined: list[Joined], on_lost: OnLost) -> None:
         self.load, self.group = load, group
         self.activity = Activity()
-        self.inbox: Inbox = _WatchedInbox(on_lost)
+        self.inbox: Inbox = _WatchedInbox(lambda lost: self._part(lost, on_lost))
+        self._links: list[Link] = []
         name, seconds = "following" if load.leads else "leading", load.limits.peer_timeout_ms_max / 1000
         self._links = [Link(name, peer, self.inbox, self.activity, seconds) for peer in joined]
         self._lockstep = None if group is None else Lockstep(group)
@@ -66,6 +67,13 @@ class Company:
     def follow(self, rows: StageRows) -> Follower:
         assert self._lockstep is not None
         return Follower(rows, self._lockstep, self.activity)
+
+    def _part(self, lost: PeerLost, on_lost: OnLost) -> None:
+        """The others hear who was lost before they see this rank go."""
+        for link in self._links:
+            if link.peer.rank != lost.rank:
+                link.part(lost)
+        on_lost(lost)
 
     def _hear(self) -> dict[str, Any]:
         try:
@@ -134,5 +142,6 @@ def _answer(load: Load, me: Identity, deadline: float, seconds: float) -> Joined
     except (OSError, WireError) as error:
         raise CannotConnect(f"the other ranks of the world did not come: {error}") from None
     if begin.get("rank") != load.world.rank:
-        raise GroupMismatch(f"{joined.peer} takes this for rank {begin.get('rank')} of its world, not {load.world.rank}")
+        taken = f"rank {begin.get('rank')} of its world, not {load.world.rank}"
+        raise GroupMismatch(f"{joined.peer} takes rank {load.rank} for {taken}")
     return joined

@@ -17,7 +17,9 @@ from .parts import Parts
 from .shares import CannotShare, cut
 from .slices import Group, keep_experts
 
-COMPACT_SLOTS_MIN = 64  # from here on SwitchGLU itself sorts its slots
+# On a CPU the compact form was 1.2 to 2.2 times as fast from here on, and never much slower. On a GPU it has to make
+# up for the wait; SwitchGLU itself thinks slots worth sorting from 64 on.
+COMPACT_SLOTS_MIN = 16 if mx.default_device() == mx.cpu else 64
 
 
 class ExpertPart(nn.Module):

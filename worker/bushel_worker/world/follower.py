@@ -3,7 +3,6 @@ the layers. Between two operations it waits for its socket, never in a collectiv
 it waits."""
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import mlx.core as mx
@@ -14,19 +13,13 @@ from ..stage_rows import StageRows
 from .errors import OutOfStep
 from .lockstep import Lockstep
 
+TO_CACHES = ("merge", "drop", "forget", "park", "trim", "rename", "keep", "begin", "evict")
+
 
 class Follower:
     def __init__(self, rows: StageRows, lockstep: Lockstep, activity: Activity) -> None:
         self._rows, self._lockstep, self.activity = rows, lockstep, activity
         self.working = threading.Event()  # set while operations come
-        self._plain: dict[str, Callable[..., Any]] = {
-            "merge": rows.merge,
-            "drop": rows.drop,
-            "forget": rows.forget,
-            "trim": rows.trim,
-            "rename": rows.rename,
-            "park": rows.park,
-        }
 
     def run(self, inbox: Inbox) -> None:
         while True:
@@ -49,8 +42,10 @@ class Follower:
             entering = self._lockstep.enter(None, told["shape"], told["kind"])
             mx.async_eval(self._rows.step(told["batch"], told["leave"], told["join"], entering))
             self._lockstep.verify(unfinished=1)
+        elif op in TO_CACHES:
+            getattr(self._rows, op)(**told)
         else:
-            self._plain[op](**told)
+            raise OutOfStep(f"the leader asks for {op}, which this rank does not know")
 
     def _prefill(self, spans: list[Any], slices: int, shape: list[int], kind: str, ids: Any) -> None:
         entering = self._lockstep.known(mx.array(ids)) if ids else self._lockstep.enter(None, shape, kind)

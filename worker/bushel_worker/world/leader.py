@@ -55,39 +55,47 @@ class LeadingStage:
         self._lockstep.verify(unfinished)
 
     def merge(self, batch: int, other: int) -> None:
-        self._tell("merge", batch=batch, other=other)
-        self._rows.merge(batch, other)
-        self._done()
+        self._both("merge", batch=batch, other=other)
 
     def drop(self, batch: int) -> None:
-        self._tell("drop", batch=batch)
-        self._rows.drop(batch)
-        self._done()
+        self._both("drop", batch=batch)
 
     def forget(self, row: int) -> None:
-        self._tell("forget", row=row)
-        self._rows.forget(row)
-        self._done()
+        self._both("forget", row=row)
 
     def park(self) -> dict[int, int]:
-        self._tell("park")
-        held = self._rows.park()
-        self._done()
-        return held
+        return self._both("park")
 
     def trim(self, row: int, tokens: int) -> bool:
-        self._tell("trim", row=row, tokens=tokens)
-        could = self._rows.trim(row, tokens)
-        self._done()
-        return could
+        return self._both("trim", row=row, tokens=tokens)
 
     def rename(self, row: int, number: int) -> None:
-        self._tell("rename", row=row, number=number)
-        self._rows.rename(row, number)
-        self._done()
+        self._both("rename", row=row, number=number)
+
+    def keep(self, batch: int, row: int, entry: int, tokens: int) -> None:
+        self._both("keep", batch=batch, row=row, entry=entry, tokens=tokens)
+
+    def begin(self, row: int, entry: int, tokens: int) -> None:
+        self._both("begin", row=row, entry=entry, tokens=tokens)
+
+    def evict(self, entry: int) -> None:
+        self._both("evict", entry=entry)
+
+    def can_trim(self, row: int) -> bool:
+        return self._rows.can_trim(row)
+
+    def held(self, row: int) -> int:
+        return self._rows.held(row)
 
     def rows_of(self, batch: int) -> list[int]:
         return self._rows.rows_of(batch)
+
+    def _both(self, op: str, **named: int) -> Any:
+        """What is done to caches alone: the same on every rank."""
+        self._tell(op, **named)
+        result = getattr(self._rows, op)(**named)
+        self._done()
+        return result
 
     def _done(self) -> None:
         self._activity.step += 1

@@ -5,6 +5,8 @@ import os
 import queue
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from ..intake import Intake, refuse_line
 from ..reporting import die, guarded, ready_frame
 
 PULSE_SECONDS = 0.2
+NAMED_SECONDS = 1.0
 
 
 class WorldMember:
@@ -25,6 +28,10 @@ class WorldMember:
 
     def run(self) -> None:
         """Raises CannotConnect, CannotJoin, GroupMismatch, ModelRefused, OutOfStep or PeerLost."""
+        with blamed(self._load):
+            self._run()
+
+    def _run(self) -> None:
         load = self._load
         if load.engine == "scripted":
             self._play()
@@ -34,9 +41,7 @@ class WorldMember:
         from .engine import WorldEngine
 
         tokenizer = open_tokenizer(load, config) if load.leads else None
-        self._progress("connect", 0, 1)
         company = assembled(load, self._out)
-        self._progress("connect", 1, 1)
         loaded = load_stage(load, config, self._progress, company)
         if load.leads:
             self._lead(service_of(load, loaded, WorldEngine(loaded.port, loaded.on_cpu), tokenizer))
@@ -49,9 +54,7 @@ class WorldMember:
         from ..pipeline.link import PeerLost
         from ..scripted import build_scripted
 
-        self._progress("connect", 0, 1)
         company = assembled(self._load, self._out)
-        self._progress("connect", 1, 1)
         service = build_scripted(self._load, self._progress)
         company.together()
         if self._load.leads:
@@ -139,6 +142,18 @@ class WorldMember:
         self._out.send({"kind": "progress", "phase": phase, "attempt": None, "done": done, "total": total})
 
 
+@contextmanager
+def blamed(load: Load) -> Iterator[None]:
+    """MLX may notice a lost rank first, but cannot say which: those who watch the sockets can, in a moment, and
+    end this process."""
+    try:
+        yield
+    except RuntimeError as error:
+        if load.world.size > 1 and f"[{load.world.backend}]" in str(error):
+            time.sleep(NAMED_SECONDS)
+        raise
+
+
 def assembled(load: Load, out: FrameWriter) -> Any:
     """The company of this rank's world. Whoever is lost ends this process, whatever it is doing."""
     from ..pipeline.member import common_facts
@@ -151,4 +166,8 @@ def assembled(load: Load, out: FrameWriter) -> Any:
         known = versions()
         facts.update({"dtype": dtype_name(load.dtype), "mlx": known["mlx"], "mlx-lm": known["mlx-lm"]})
     group = f'Cannot serve "{load.model_name}" in group {load.group}'
-    return assemble(load, facts, lambda lost: die(out, "peer-lost", f"{group}: {lost}"))
+    progress = {"kind": "progress", "phase": "connect", "attempt": None, "total": 1}
+    out.send({**progress, "done": 0})
+    company = assemble(load, facts, lambda lost: die(out, "peer-lost", f"{group}: {lost}"))
+    out.send({**progress, "done": 1})
+    return company

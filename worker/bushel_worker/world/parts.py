@@ -66,7 +66,10 @@ class Parts:
     def release(self, module: nn.Module) -> None:
         """Forgets a module's arrays, so that those which are evaluated and then converted can go."""
         for _, array in tree_flatten(module.parameters()):
-            self._verbatim.pop(id(array), None)
+            self.release_array(array)
+
+    def release_array(self, array: mx.array) -> None:
+        self._verbatim.pop(id(array), None)
 
     def _know(self, weights: dict[str, mx.array]) -> None:
         if self._folder is None:

@@ -31,20 +31,22 @@ class Precision:
     unpacked: bool
 
     def apply(self, model: Any, module: nn.Module, prefix: str = "") -> None:
+        """To all that is in a module of a model, whose name in the model is the prefix."""
         if self.unpacked:
             dequantize_model(module)
-        if self.dtype is None:
-            return
+        cast = tree_map_with_path(lambda name, array: self.cast(model, prefix + name, array), module.parameters())
+        module.update(cast)
+
+    def cast(self, model: Any, name: str, array: mx.array) -> mx.array:
+        if self.dtype is None or not mx.issubdtype(array.dtype, mx.floating):
+            return array
         may_cast = getattr(model, "cast_predicate", None) if self.dtype != mx.float32 else None
-
-        def cast(name: str, array: mx.array) -> mx.array:
-            floating = mx.issubdtype(array.dtype, mx.floating)
-            return array.astype(self.dtype) if floating and (not may_cast or may_cast(prefix + name)) else array
-
-        module.update(tree_map_with_path(cast, module.parameters()))
+        return array.astype(self.dtype) if may_cast is None or may_cast(name) else array
 
 
-def share_stage(model: Any, load: Load, group: Group, parts: Parts, precision: Precision, told: Told) -> tuple[Stage, int]:
+def share_stage(
+    model: Any, load: Load, group: Group, parts: Parts, precision: Precision, told: Told
+) -> tuple[Stage, int]:
     """Cuts a lazily opened model down to one rank's share of one stage, and reads it: the stage and its bytes.
     Raises CannotShare or CannotCut."""
     wanted = fractions(load.world.shares, load.world.size)
@@ -55,10 +57,11 @@ def share_stage(model: Any, load: Load, group: Group, parts: Parts, precision: P
     for module in share_vocabulary(model, (load.first, load.last), group, wanted, parts):
         parts.release(module)
         precision.apply(model, module)
-    for module in model.modules():
-        if id(module) not in inside and not any(isinstance(value, (nn.Module, list, dict)) for value in module.values()):
-            parts.release(module)
-            precision.apply(model, module, names.get(id(module), ""))
+    for path, module in [("", model), *model.named_modules()]:
+        for name, array in list(module.items()) if id(module) not in inside else []:
+            if isinstance(array, mx.array) and module.valid_parameter_filter(module, name, array):
+                parts.release_array(array)
+                module[name] = precision.cast(model, f"{path}.{name}", array)
     stage = Stage(model, None if load.stage_count == 1 else load.layers)
 
     whole = sum(_bytes(layer) for layer in stage.layers)
@@ -92,12 +95,12 @@ def _sharer(
     if not has_shard(model):
         raise CannotShare(f"{name} cannot be cut by tensor: mlx-lm has no shard for it; use pipeline")
     if uneven(wanted):
-        raise CannotShare(f"{name} can be cut by tensor into equal shares only, not {[round(part, 3) for part in wanted]}")
+        given = ", ".join(f"{part:.3f}" for part in wanted)
+        raise CannotShare(f"{name} can be cut by tensor into equal shares only, not {given}")
     if precision.unpacked:
         dequantize_model(model)
     shard_evenly(model, group)
     return lambda layer: None
-
 
 
 def _bytes(module: nn.Module) -> int:

@@ -11,7 +11,17 @@ from mlx.utils import tree_flatten
 
 from .parts import Parts
 from .shares import CannotShare, cut, make_up, sizes
-from .slices import Group, SumOverRanks, in_size, input_unit, is_linear, keep_inputs, keep_outputs, out_size, weight_bytes
+from .slices import (
+    Group,
+    SumOverRanks,
+    in_size,
+    input_unit,
+    is_linear,
+    keep_inputs,
+    keep_outputs,
+    out_size,
+    weight_bytes,
+)
 
 COLUMNS = 16  # of the MLP, at a time: odd widths are slow to multiply
 _PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj")
@@ -33,7 +43,8 @@ def llama_shaped(layer: nn.Module) -> bool:
         return False
     width = out_size(attention.q_proj) // heads
     sized = (width * heads, width * kv_heads, width * kv_heads, width * heads)
-    found = (out_size(attention.q_proj), out_size(attention.k_proj), out_size(attention.v_proj), in_size(attention.o_proj))
+    outputs = [out_size(attention[name]) for name in _PROJECTIONS[:3]]
+    found = (*outputs, in_size(attention.o_proj))
     for name, child in attention.items():
         if name in _PROJECTIONS:
             continue
