@@ -14,6 +14,8 @@ export interface ModelFacts {
   readonly parameters: number
   readonly weightsBytes: number
   readonly defaults: SamplingDefaults
+  /** It was trained to turn text into vectors, and says so as sentence-transformers does. */
+  readonly embeds?: boolean
   readonly cut: ModelCut
   readonly files: readonly string[]
 }
@@ -81,6 +83,7 @@ export async function inspectFolder(folder: string): Promise<ModelFacts> {
     parameters,
     weightsBytes,
     defaults: await samplingDefaults(folder),
+    ...((await isEmbedder(folder)) ? { embeds: true } : {}),
     cut: modelCut({
       architecture,
       config: text,
@@ -116,6 +119,18 @@ async function readConfig(folder: string): Promise<z.infer<typeof modelConfig>> 
     )
   }
   return parsed.data
+}
+
+const moduleList = z.array(z.looseObject({ type: z.string() }))
+
+async function isEmbedder(folder: string): Promise<boolean> {
+  const text = await readFile(join(folder, 'modules.json'), 'utf8').catch(() => '[]')
+  try {
+    const modules = moduleList.safeParse(JSON.parse(text))
+    return modules.success && modules.data.some(({ type }) => type.endsWith('.Pooling'))
+  } catch {
+    return false
+  }
 }
 
 const generationConfig = z.looseObject({
@@ -191,7 +206,7 @@ async function refuseOutside(folder: string, name: string): Promise<void> {
 
 async function sideFiles(folder: string): Promise<readonly string[]> {
   const wanted =
-    /^(config|generation_config|tokenizer|tokenizer_config|special_tokens_map|added_tokens|vocab|chat_template)(\.json|\.jinja)?$|^merges\.txt$|\.tiktoken$|^tokenizer\.model$|^model\.safetensors\.index\.json$/
+    /^(config|generation_config|tokenizer|tokenizer_config|modules|special_tokens_map|added_tokens|vocab|chat_template)(\.json|\.jinja)?$|^merges\.txt$|\.tiktoken$|^tokenizer\.model$|^model\.safetensors\.index\.json$/
   return (await readdir(folder)).filter((name) => wanted.test(name)).sort()
 }
 

@@ -176,6 +176,74 @@ const cases: readonly Case[] = [
     message: /context/,
   },
   {
+    name: 'a tool without a name',
+    body: chat({ tools: [{ type: 'function', function: {} }] }),
+    status: 400,
+    message: /needs a name/,
+  },
+  {
+    name: 'two tools of one name',
+    body: chat({ tools: [1, 2].map(() => ({ type: 'function', function: { name: 'a' } })) }),
+    status: 400,
+    message: /Two tools/,
+  },
+  {
+    name: 'a choice of a tool that is not offered',
+    body: chat({ tool_choice: { type: 'function', function: { name: 'a' } } }),
+    status: 400,
+    message: /no tool "a"/,
+  },
+  {
+    name: 'a tool call id that is there twice',
+    body: chat({
+      messages: [
+        { role: 'user', content: 'x' },
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [1, 2].map(() => ({ id: 'c1', function: { name: 'f', arguments: '{}' } })),
+        },
+      ],
+    }),
+    status: 400,
+    message: /"c1" is there twice/,
+  },
+  {
+    name: 'a schema that refers to itself and nothing else',
+    body: chat({
+      response_format: {
+        type: 'json_schema',
+        json_schema: { schema: { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } } },
+      },
+    }),
+    status: 400,
+    message: /runs in a circle/,
+  },
+  {
+    name: 'a schema that leaves itself',
+    body: chat({
+      response_format: {
+        type: 'json_schema',
+        json_schema: { schema: { $ref: 'http://169.254.169.254/x' } },
+      },
+    }),
+    status: 400,
+    message: /leaves the schema/,
+  },
+  ...[
+    'file:///etc/passwd',
+    'http://169.254.169.254/a.png',
+    'http://[::1]/a.png',
+    'data:image/png;base64,aaaa',
+  ].map((url): Case => ({
+    name: `an image at ${url}`,
+    body: chat({
+      messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
+    }),
+    status: 400,
+    message: /reads text only/,
+  })),
+  {
     name: 'a compressed body',
     body: gzipSync('x'.repeat(1000)),
     status: 415,
@@ -264,6 +332,41 @@ describe('bad input to the chat API', () => {
       ((await wrong.json()) as { error: { message: string } }).error.message,
       /takes POST, not GET/,
     )
+  })
+
+  test('each protocol refuses in its own shape', async () => {
+    const send = async (path: string, body: object, headers: Record<string, string> = {}) => {
+      const init = { method: 'POST', headers, body: JSON.stringify(body) }
+      const response = await fetch(`${daemon.url}${path}`, init)
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+    }
+    const messages = [{ role: 'user', content: 'hi' }]
+    const version = await send(
+      '/v1/messages',
+      { model, messages, max_tokens: 4 },
+      { 'anthropic-version': 'soon' },
+    )
+    assert.equal(version.status, 400)
+    assert.equal(version.body['type'], 'error')
+    const unknown = await send('/v1/messages', { model: 'claude-9', messages, max_tokens: 4 })
+    assert.deepEqual(
+      [unknown.status, (unknown.body['error'] as { type: string }).type],
+      [404, 'not_found_error'],
+    )
+    const ollama = await send('/api/chat', { model: 'nothing', messages })
+    assert.deepEqual([ollama.status, typeof ollama.body['error']], [404, 'string'])
+    for (const name of ['http://evil.example/x', '../../etc', 'a/b/c', 'hf.co/../x'])
+      assert.equal((await send('/api/pull', { model: name })).status, 400, name)
+    const suffix = await send('/v1/completions', { model, prompt: 'a', suffix: 'b' })
+    assert.equal(suffix.status, 400)
+    const kept = await send('/v1/responses', {
+      model,
+      input: 'a',
+      previous_response_id: 'resp_none',
+    })
+    assert.equal((kept.body['error'] as { code: string }).code, 'previous_response_not_found')
+    const embedded = await send('/v1/embeddings', { model, input: 'a' })
+    assert.match((embedded.body['error'] as { message: string }).message, /not an embedding model/)
   })
 
   test('unknown fields, null fields, the developer role and content parts are accepted', async () => {

@@ -51,7 +51,7 @@ async function ask(
       model,
       messages: [{ role: 'user', content: `Give me example ${number} as JSON.` }],
       response_format: { type: 'json_schema', json_schema: { name: 'it', schema: made.schema } },
-      max_tokens: 96,
+      max_tokens: 64,
       temperature: number % 2 === 0 ? 0 : 1,
       seed: number,
     }),

@@ -13,7 +13,7 @@ Everything runs on the one thread that calls this and on its default stream: two
 race in MLX's collectives, and a world of ranks will share this code.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import mlx.core as mx
 
@@ -29,6 +29,7 @@ class MlxEngine:
     def __init__(self, stage: StagePort, on_cpu: bool) -> None:
         self._stage, self._on_cpu = stage, on_cpu
         self.reuses_prefixes = hasattr(stage, "keep")
+        self.embeds = bool(getattr(stage, "embeds", False))
         self._batches: dict[int, MicroBatch] = {}
         self._numbers: dict[Row, int] = {}
         self._given = 0
@@ -83,6 +84,9 @@ class MlxEngine:
 
     def evict(self, entry: int) -> None:
         self._stage.evict(entry)
+
+    def embed(self, ids: list[int], chunk: int) -> Generator[None, None, bytes]:
+        return (yield from self._stage.embed(ids, chunk))
 
     def held(self, row: Row) -> int:
         return self._stage.held(self._numbers[row])

@@ -1,6 +1,6 @@
 """What the loop drives, whatever is behind it: MLX, a script, a pipeline."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Protocol
 
 from .rows import Chunk, Draw, Row
@@ -45,6 +45,11 @@ class Engine(Protocol):
         `kept_as` set become entries.)"""
 
     def evict(self, entry: int) -> None: ...
+
+    embeds: bool  # whether embed may be called
+
+    def embed(self, ids: list[int], chunk: int) -> Generator[None, None, bytes]:
+        """The vector of a text; yields now and then."""
 
     def held(self, row: Row) -> int:
         """How many tokens the caches of a row in a micro-batch hold."""

@@ -36,7 +36,7 @@ class MarkerSegmenter:
 class HubLanguage:
     """The language of an mlx-lm tokenizer."""
 
-    def __init__(self, tokenizer: Any, vocabulary: int) -> None:
+    def __init__(self, tokenizer: Any, vocabulary: int, embeds: bool = False) -> None:
         self._tokenizer = tokenizer
         self.vocabulary = vocabulary
         self.ends = frozenset(tokenizer.eos_token_ids)
@@ -45,7 +45,7 @@ class HubLanguage:
             "tools": bool(tokenizer.has_tool_calling),
             "reasoning": bool(tokenizer.has_thinking),
             "grammar": True,
-            "embeddings": False,
+            "embeddings": embeds,
         }
         added = tokenizer.added_tokens_decoder
         self._special = {number: token.content for number, token in added.items() if token.special}

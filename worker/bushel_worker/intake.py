@@ -92,6 +92,9 @@ class Intake:
             if submit.purpose == "count":
                 self._count(submit)
                 return
+            if submit.purpose == "embed":
+                self._embed(submit)
+                return
             row = self._row(submit)
         except Refused as refused:
             self._fail(submit.attempt, refused.code, str(refused))
@@ -121,6 +124,20 @@ class Intake:
         self._out.send({"kind": "accepted", **told})
         nothing = {"reason": "stop", "parts": [], "completionTokens": 0, "reasoningTokens": 0}
         self._out.send({"kind": "finished", **told, **nothing})
+
+    def _embed(self, submit: Submit) -> None:
+        if not getattr(self._service.engine, "embeds", False):
+            raise Refused("unsupported", "this model, or the way it is split, gives no vectors")
+        if not self._service.language.abilities.get("embeddings"):
+            raise Refused("unsupported", "only embedding models that are read at their last token are supported")
+        ids = self._encode(submit)
+        self._allowance(len(ids), 1)
+        limits = self._service.limits
+        if self._loop.open.add(submit.attempt, limits.rows_max + limits.waiting_max) == "full":
+            raise Refused("overloaded", "too many texts are waiting; try again later")
+        told = {"attempt": submit.attempt, "promptTokens": len(ids), "cachedTokens": 0}
+        self._out.send({"kind": "accepted", **told})
+        self._loop.orders.put(("embed", (submit.attempt, ids)))
 
     def _encode(self, submit: Submit) -> list[int]:
         try:

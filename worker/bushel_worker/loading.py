@@ -15,6 +15,7 @@ from mlx.utils import tree_map_with_path
 from mlx_lm.utils import dequantize_model, load_model, load_tokenizer
 
 from . import VERSION
+from .embedding import pools_last_token
 from .engine import MlxEngine
 from .engine_port import Engine
 from .folder import ModelRefused
@@ -82,7 +83,7 @@ def service_of(load: Load, loaded: LoadedStage, engine: Engine, tokenizer: Any) 
     """For a stage that is a whole model."""
     return Service(
         engine=engine,
-        language=HubLanguage(tokenizer, loaded.vocabulary),
+        language=HubLanguage(tokenizer, loaded.vocabulary, pools_last_token(Path(load.model_path))),
         memory=loaded.memory,
         limits=load.limits,
         context_tokens=loaded.context_tokens,

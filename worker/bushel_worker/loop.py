@@ -2,6 +2,7 @@
 the only thread that touches the engine, and the only one that says how the engine is doing: when it
 hangs, it falls silent, and that is how its agent notices."""
 
+import base64
 import math
 import queue
 import sys
@@ -19,6 +20,7 @@ from .rows import Chunk, Draw, Row
 from .scheduler import Batch, Prefill, Scheduler
 
 PULSE_SECONDS = 0.2
+EMBED_TOKENS = 256  # of a text that becomes a vector, read between two signs of life
 STATS_SECONDS = 1.0
 LOGPROB_MIN = -9999.0  # JSON has no infinity
 
@@ -123,6 +125,9 @@ class Loop:
             else:
                 self._scheduler.add(row)
             return
+        if kind == "embed":
+            self._embed(*subject)
+            return
         if kind == "lost":  # a neighbour went, perhaps while there was nothing to do
             subject()
             return
@@ -136,6 +141,22 @@ class Loop:
                 self._keep(row, [])
             self._drop_empty()
             self._finish(row, "cancelled")
+
+    def _embed(self, attempt: str, ids: list[int]) -> None:
+        """Whole, between two rounds: models that embed answer nothing else."""
+        work = self._engine.embed(ids, max(1, min(EMBED_TOKENS, self._memory.chunk_tokens_max(len(ids)))))
+        while True:
+            try:
+                next(work)
+            except StopIteration as done:
+                data = done.value
+                break
+            self._steps += 1
+            self._pulse()
+        self.open.discard(attempt)
+        parts = [{"type": "embedding", "data": base64.b64encode(data).decode()}]
+        told = {"promptTokens": len(ids), "cachedTokens": 0, "completionTokens": 0, "reasoningTokens": 0}
+        self._tell({"kind": "finished", "attempt": attempt, "reason": "stop", "parts": parts, **told})
 
     # --- prompts
 

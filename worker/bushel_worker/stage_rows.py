@@ -10,6 +10,7 @@ from typing import Any
 
 import mlx.core as mx
 
+from .embedding import body_of, last_state
 from .stage import Stage
 from .stage_port import Span
 
@@ -75,6 +76,7 @@ class StageRows:
         self.filling: dict[int, Caches] = {}
         self.batches: dict[int, BatchCaches] = {}
         self.tokens: dict[int, int] = {}  # in the caches of each row
+        self.embeds = body_of(stage) is not None
         self.kept: dict[int, tuple[Caches, int]] = {}  # caches of rows that are gone, and their tokens
 
     def prefill(self, spans: list[Span], entering: mx.array, slices: int) -> Generator[None, None, mx.array]:
@@ -162,6 +164,10 @@ class StageRows:
 
     def evict(self, entry: int) -> None:
         self.kept.pop(entry, None)
+
+    def embed(self, ids: list[int], chunk: int) -> Generator[None, None, bytes]:
+        """The vector of a text, with a model that is held whole."""
+        return (yield from last_state(self._stage, ids, chunk))
 
     def held(self, row: int) -> int:
         return self.tokens.get(row, 0)

@@ -11,7 +11,7 @@ const weather: Anthropic.Tool = {
   description: 'The weather of a city',
   input_schema: {
     type: 'object',
-    properties: { city: { type: 'string', maxLength: 20 } },
+    properties: { city: { enum: ['Paris', 'Rome'] } },
     required: ['city'],
     additionalProperties: false,
   },

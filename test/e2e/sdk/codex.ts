@@ -31,7 +31,7 @@ const shell = {
     properties: {
       command: {
         type: 'array',
-        items: { type: 'string', maxLength: 10 },
+        items: { enum: ['ls', 'cat', '-l'] },
         minItems: 1,
         maxItems: 2,
       },
@@ -74,7 +74,7 @@ export function codexTests(daemon: () => TestDaemon): void {
         include: ['reasoning.encrypted_content'],
         prompt_cache_key: '00000000-0000-4000-8000-000000000000',
         text: { verbosity: 'medium' },
-        max_output_tokens: 48,
+        max_output_tokens: 32,
         temperature: 0,
         ...changes,
       }),

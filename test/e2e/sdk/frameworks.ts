@@ -11,7 +11,7 @@ import type { TestDaemon } from '../daemon.ts'
 const model = 'SmolLM2-135M-Instruct'
 const person = {
   type: 'object',
-  properties: { name: { type: 'string', maxLength: 12 } },
+  properties: { name: { enum: ['Ada', 'Grace'] } },
   required: ['name'],
   additionalProperties: false,
 } as const

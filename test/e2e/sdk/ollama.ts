@@ -7,7 +7,7 @@ const model = 'SmolLM2-135M-Instruct'
 const person = {
   type: 'object',
   properties: {
-    name: { type: 'string', maxLength: 12 },
+    name: { type: 'string', maxLength: 6 },
     age: { type: 'integer', maximum: 120, minimum: 0 },
   },
   required: ['name', 'age'],
@@ -97,7 +97,7 @@ export function ollamaTests(url: () => string): void {
       model,
       messages: [{ role: 'user', content: 'What time is it? Call the clock.' }],
       tools: [tool],
-      options: { temperature: 0, num_predict: 40 },
+      options: { temperature: 0, num_predict: 16 },
     })
     for (const call of answer.message.tool_calls ?? [])
       assert.equal(typeof call.function.arguments, 'object')

@@ -13,7 +13,7 @@ const weather = {
     parameters: {
       type: 'object',
       properties: {
-        city: { type: 'string', maxLength: 20 },
+        city: { enum: ['Paris', 'Rome'] },
         days: { type: 'integer', maximum: 9, minimum: 0 },
       },
       required: ['city', 'days'],
@@ -24,7 +24,7 @@ const weather = {
 const person = {
   type: 'object',
   properties: {
-    name: { type: 'string', maxLength: 20 },
+    name: { type: 'string', maxLength: 8 },
     age: { type: 'integer', minimum: 0, maximum: 120 },
   },
   required: ['name', 'age'],
