@@ -49,5 +49,4 @@ export const joinFrame = z.discriminatedUnion('kind', [
 ])
 
 export type Hello = z.infer<typeof helloFrame>
-export type ControlFrame = z.infer<typeof controlFrame>
 export type JoinFrame = z.infer<typeof joinFrame>

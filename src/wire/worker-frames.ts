@@ -331,6 +331,4 @@ export type LoadFrame = z.infer<typeof loadFrame>
 export type SubmitFrame = z.infer<typeof submitFrame>
 export type FrameToWorker = z.infer<typeof frameToWorker>
 export type FrameFromWorker = z.infer<typeof frameFromWorker>
-export type ReadyFrame = z.infer<typeof readyFrame>
 export type StepRow = z.infer<typeof stepRow>
-export type Part = z.infer<typeof partSchema>

@@ -43,7 +43,6 @@ export const registerKeys = {
   /** One per admission: removing it is for ever, a new invitation makes a new one. */
   roster: (machine: MachineId, admission: string): string => `roster/${machine}/${admission}`,
   drain: (machine: MachineId): string => `drain/${machine}`,
-  setting: (name: string): string => `setting/${name}`,
   apiKey: (id: string): string => `key/${id}`,
 } as const
 
@@ -111,9 +110,4 @@ export function isMachineRemoved(registers: Registers, machine: MachineId): bool
 /** Somebody wants this machine empty. */
 export function isDrained(registers: Registers, machine: MachineId): boolean {
   return registers.get(registerKeys.drain(machine))?.value !== undefined
-}
-
-export function setting(registers: Registers, name: string): string | undefined {
-  const value = registers.get(registerKeys.setting(name))?.value
-  return typeof value === 'string' ? value : undefined
 }

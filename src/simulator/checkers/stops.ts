@@ -46,7 +46,7 @@ export function stopChecker(scene: Scene): Checker {
     if (cause === stopReasons.rankLost) return members.length > 1
     // A group that lost a part may be put together again, and that may come to nothing.
     if (cause === stopReasons.abandoned || cause === stopReasons.late)
-      return !wasWhole || reformPlan !== null || plan.formation > 0
+      return !wasWhole || reformPlan !== null || isReformed(world, group)
     if (cause.startsWith('this machine slept')) return lately(disturbedMs.get(rank.host))
     if (cause.startsWith('this machine joined'))
       return operators.removedMs.size > 0 || operators.admissions > 0
@@ -108,6 +108,15 @@ export function stopChecker(scene: Scene): Checker {
       disturbedMs.set(host, world.nowMs)
     },
   }
+}
+
+/** Whether anybody holds a rank of a formation after the first. */
+function isReformed(world: Scene['world'], group: string): boolean {
+  return world.hosts.some((host) =>
+    [...(host.life?.machine.state.holdings.values() ?? [])].some(
+      (holding) => holding.plan.group === group && holding.plan.formation > 0,
+    ),
+  )
 }
 
 /** The deployment as each machine that runs wants it now. */

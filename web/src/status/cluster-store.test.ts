@@ -13,6 +13,7 @@ const starting = {
   replicas: 1,
   status: 'starting' as const,
   detail: '',
+  losses: [],
   groups: [],
 }
 

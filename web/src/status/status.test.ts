@@ -41,6 +41,7 @@ function deployment(
     replicas: 1,
     status,
     detail: 'why',
+    losses: [],
     groups: [group],
   }
 }
