@@ -3,6 +3,7 @@
 import { type Deployment, type RosterEntry, roster } from '../core/cluster/desired.ts'
 import type { ModelRef } from '../core/cluster/group-plan.ts'
 import type { MachineState } from '../core/cluster/state.ts'
+import type { PlacementOutcome } from '../core/coordinator/placement.ts'
 import { previewPlacement } from '../core/coordinator/preview.ts'
 import type { MachineId } from '../core/ids.ts'
 import type { LoadRequest } from '../gateway/cluster/routes.ts'
@@ -31,13 +32,23 @@ export async function loadDeployment(
   }
   const { id: self, boot } = machine.state.self
   const version = { counter: 0, machine: self, boot }
-  const outcome = previewPlacement(machine.state, {
-    ...serving.deploymentOf(ref, options),
-    version,
-  })
+  const wanted = { ...serving.deploymentOf(ref, options), version }
+  let outcome = previewPlacement(machine.state, wanted)
+  // A machine that has just come is heard by one before it is heard by all.
+  for (let waited = 0; waited < settleMsMax && isUnsettled(outcome); waited += settleStepMs) {
+    await new Promise((resolve) => setTimeout(resolve, settleStepMs))
+    outcome = previewPlacement(machine.state, wanted)
+  }
   if (outcome.kind === 'refused') return { refused: `${ref.name} cannot run so: ${outcome.reason}` }
   const { id } = await serving.want(ref, options)
   return { deployment: id }
+}
+
+const settleMsMax = 3000
+const settleStepMs = 100
+
+function isUnsettled(outcome: PlacementOutcome): boolean {
+  return outcome.kind === 'refused' && /do not hear each other|reachable/.test(outcome.reason)
 }
 
 /** From this machine's disk, or by name from anything the cluster has. */

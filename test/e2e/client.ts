@@ -9,6 +9,8 @@ export interface Asked {
   readonly seed?: number
   readonly temperature?: number
   readonly tokensMax?: number
+  readonly stop?: readonly string[]
+  readonly onText?: () => void
   /** Whole when false. */
   readonly stream?: boolean
   readonly signal?: AbortSignal
@@ -54,7 +56,7 @@ function askAt(
   where: { socketPath: string } | { host: string; port: string },
   asked: Asked,
 ): Promise<Answer> {
-  const { model, prompt, seed, temperature = 1, tokensMax, stream = true } = asked
+  const { model, prompt, seed, temperature = 1, tokensMax, stop, stream = true } = asked
   const body = JSON.stringify({
     model,
     messages: [{ role: 'user', content: prompt }],
@@ -62,6 +64,7 @@ function askAt(
     temperature,
     ...(seed === undefined ? {} : { seed }),
     ...(tokensMax === undefined ? {} : { max_tokens: tokensMax }),
+    ...(stop === undefined ? {} : { stop }),
   })
   const startedMs = performance.now()
   return new Promise((done, fail) => {
@@ -78,7 +81,10 @@ function askAt(
         const chunk = JSON.parse(data) as Chunk
         if (chunk.error !== undefined) error = chunk.error.message
         const piece = chunk.choices?.[0]?.delta?.content ?? ''
-        if (piece !== '') arrivalsMs.push(performance.now() - startedMs)
+        if (piece !== '') {
+          arrivalsMs.push(performance.now() - startedMs)
+          asked.onText?.()
+        }
         text += piece
         finish = chunk.choices?.[0]?.finish_reason ?? finish
         usage = chunk.usage ?? usage

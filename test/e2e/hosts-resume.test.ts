@@ -1,0 +1,187 @@
+// The real model over three hosts, hit at bad moments while eight people read: every text is that of a run
+// that nothing happened to.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { ClusterView, DeploymentView } from '../../src/wire/cluster-view.ts'
+import { type Answer, type Asked, ask } from './client.ts'
+import { Box, type Host, until } from './hosts.ts'
+
+const model = 'SmolLM2-135M-Instruct'
+const isLong = process.env['BUSHEL_LONG'] === '1'
+
+interface Reader extends Asked {
+  readonly prompt: string
+}
+
+/** Greedy and seeded; with words outside ASCII, so that characters are split over tokens, and a stop string. */
+const readers: readonly Reader[] = Array.from({ length: 8 }, (_, index) => ({
+  model,
+  prompt: [
+    'Write three sentences about the sea.',
+    'Say good morning in Japanese, Chinese and Greek, in their own letters: 日本語, 中文, Ελληνικά.',
+    'List five animals with an emoji each 🦊🐻.',
+    'Count from one to twenty in words.',
+  ][index % 4] as string,
+  tokensMax: 40,
+  ...(index < 4 ? { temperature: 0 } : { temperature: 0.8, seed: 1000 + index }),
+  ...(index === 3 ? { stop: ['nine, ten'] } : {}),
+}))
+
+type Moment = 'prefill' | 'first token' | 'middle'
+const tokensAt: Readonly<Record<Moment, number>> = { prefill: 0, 'first token': 1, middle: 15 }
+
+describe('the real model, hit while people read', () => {
+  let box: Box
+  let gateway: Host
+  let unbroken: readonly Answer[] = []
+  let runs = 0
+
+  before(async () => {
+    box = await Box.open(['a', 'b', 'c', 'd'])
+    gateway = box.host('d')
+    for (const name of ['a', 'b', 'c']) box.host(name).up('--model', 'none', '--memory', '4GB')
+    gateway.up('--model', 'none', '--role', 'client')
+    for (const host of box.hosts)
+      await until(() => host.isUp(), `the daemon of ${host.name}`, 60_000)
+    const { code } = (await gateway.json('invite', '--uses', '3')) as { code: string }
+    for (const name of ['a', 'b', 'c']) await box.host(name).json('join', code)
+    await until(
+      async () => {
+        const view = (await gateway.get('/cluster/view')) as ClusterView | null
+        return view?.machines.filter((machine) => machine.state === 'alive').length === 4
+      },
+      'four hosts in one cluster',
+      20_000,
+    )
+  })
+
+  after(async () => {
+    console.log(`  ${runs} runs in all`)
+    await box.close()
+  })
+
+  const group = async (): Promise<DeploymentView['groups'][number] | undefined> =>
+    ((await gateway.get('/cluster/deployments')) as DeploymentView[] | null)?.[0]?.groups.find(
+      (one) => one.status === 'ready',
+    )
+
+  async function load(...flags: readonly string[]): Promise<void> {
+    await box.host('a').json('load', model, ...flags)
+    const wanted = flags[flags.indexOf('--strategy') + 1]
+    await until(async () => (await group())?.strategy === wanted, `${model} as ${wanted}`, 120_000)
+    unbroken = await Promise.all(readers.map((reader) => ask(gateway, reader)))
+    for (const answer of unbroken) assert.equal(answer.error, null)
+  }
+
+  const rankPid = async (rank: number): Promise<number> => {
+    const found = (await group())?.stages
+      .flatMap((stage) => stage.ranks)
+      .find((one) => one.rank === rank)
+    assert.ok(found?.pid != null, `rank ${rank} has a pid`)
+    return found.pid
+  }
+
+  /** Eight read, something happens at that moment, and all of them get their whole text. */
+  async function hit(what: string, moment: Moment, fault: () => Promise<void>): Promise<void> {
+    await until(async () => (await group()) !== undefined, `a ready group before: ${what}`, 120_000)
+    let tokens = 0
+    let happen: () => void = () => undefined
+    const reached = new Promise<void>((done) => (happen = done))
+    const asked = readers.map((reader, index) =>
+      ask(gateway, {
+        ...reader,
+        onText: () => {
+          tokens += index === 0 ? 1 : 0
+          if (index === 0 && tokens >= tokensAt[moment]) happen()
+        },
+      }),
+    )
+    if (moment === 'prefill') setTimeout(happen, 30)
+    await reached
+    await fault()
+    const answers = await Promise.all(asked)
+    runs += 1
+    const longest = Math.max(...answers.map((answer) => longestPause(answer.arrivalsMs)))
+    console.log(`  ${what}, ${moment}: longest pause ${(longest / 1000).toFixed(1)} s`)
+    for (const [index, answer] of answers.entries()) {
+      const about = `${what}, ${moment}, reader ${index}`
+      assert.equal(answer.error, null, about)
+      assert.equal(answer.text, unbroken[index]?.text, about)
+      assert.equal(answer.finish, unbroken[index]?.finish, about)
+      const counted = unbroken[index]?.usage?.completion_tokens
+      assert.equal(answer.usage?.completion_tokens, counted, about)
+    }
+  }
+
+  const kill = (rank: number, signal: 'SIGKILL' | 'SIGSTOP') => async (): Promise<void> => {
+    process.kill(await rankPid(rank), signal)
+  }
+
+  async function loseHost(name: string): Promise<void> {
+    const others = box.hosts.filter((host) => host.name !== name).map((host) => host.name)
+    box.partition([name], others, 'down')
+    await box.host(name).killDaemon()
+  }
+
+  async function bringBack(name: string): Promise<void> {
+    const others = box.hosts.filter((host) => host.name !== name).map((host) => host.name)
+    box.partition([name], others, 'up')
+    box.host(name).up('--model', 'none', '--memory', '4GB')
+    await until(() => box.host(name).isUp(), `the daemon of ${name} again`, 60_000)
+    await until(
+      async () => {
+        const view = (await gateway.get('/cluster/view')) as ClusterView | null
+        return view?.machines.every((machine) => machine.state === 'alive') === true
+      },
+      `${name} in the cluster again`,
+      20_000,
+    )
+  }
+
+  test('pipeline: each rank killed, stopped, its host lost, its cable pulled', async () => {
+    await load('--strategy', 'pipeline', '--layers', '14,10,6', '--machines', 'a,b,c')
+    for (const rank of [1, 2, 0]) await hit(`rank ${rank} killed`, 'middle', kill(rank, 'SIGKILL'))
+    await hit('rank 1 killed', 'prefill', kill(1, 'SIGKILL'))
+    await hit('rank 0 killed', 'first token', kill(0, 'SIGKILL'))
+    await hit('rank 2 stopped', 'middle', kill(2, 'SIGSTOP'))
+    await hit('cable pulled', 'middle', async () => {
+      box.link('a', 'b', 'thunderbolt', 'down')
+      await new Promise((done) => setTimeout(done, 1000))
+      box.link('a', 'b', 'thunderbolt', 'up')
+    })
+    await hit('host c lost', 'middle', () => loseHost('c'))
+    await bringBack('c')
+    if (!isLong) return
+    for (const moment of ['prefill', 'first token', 'middle'] as const)
+      for (const rank of [0, 1, 2]) {
+        await hit(`rank ${rank} killed`, moment, kill(rank, 'SIGKILL'))
+        await hit(`rank ${rank} stopped`, moment, kill(rank, 'SIGSTOP'))
+      }
+  })
+
+  test('tensor: a lost rank restarts the world, and the text is the same', async () => {
+    await load('--strategy', 'tensor', '--machines', 'a,b')
+    await hit('rank 1 killed', 'middle', kill(1, 'SIGKILL'))
+    await hit('rank 0 killed', 'first token', kill(0, 'SIGKILL'))
+    if (!isLong) return
+    await hit('rank 1 stopped', 'middle', kill(1, 'SIGSTOP'))
+    await hit('rank 0 killed', 'prefill', kill(0, 'SIGKILL'))
+  })
+
+  test('a machine is drained while people read, and nothing is lost', async () => {
+    await load('--strategy', 'single', '--machines', 'a,b')
+    const machine = (await group())?.stages[0]?.ranks[0]?.machine ?? ''
+    await hit(`${machine} drained`, 'middle', async () => {
+      await gateway.json('drain', machine)
+    })
+    assert.notEqual((await group())?.stages[0]?.ranks[0]?.machine, machine)
+    await gateway.json('drain', machine, '--off')
+  })
+})
+
+function longestPause(arrivalsMs: readonly number[]): number {
+  let longest = 0
+  for (const [index, at] of arrivalsMs.entries())
+    longest = Math.max(longest, at - (arrivalsMs[index - 1] ?? at))
+  return longest
+}
