@@ -5,6 +5,7 @@ import type { MembershipActions } from '../gateway/cluster/membership-routes.ts'
 import type { ModelStore } from '../models/store.ts'
 import type { Machine } from '../runtime/machine.ts'
 import type { Serving } from '../runtime/serving.ts'
+import type { FactsExchange } from './daemon/facts-exchange.ts'
 import { loadDeployment } from './load-action.ts'
 
 export function clusterActions(parts: {
@@ -12,6 +13,7 @@ export function clusterActions(parts: {
   serving: Serving
   store: ModelStore
   membership: MembershipActions
+  facts: FactsExchange
   nowMs: () => number
   stop: () => void
 }): ClusterActions {
@@ -39,6 +41,7 @@ export function clusterActions(parts: {
       })
       return { deployment: id }
     },
+    facts: () => parts.facts.collect(),
     async listModels() {
       const { models } = await store.refresh()
       machine.post({ kind: 'self-change', change: { models: models.map((model) => model.ref) } })

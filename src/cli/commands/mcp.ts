@@ -28,7 +28,7 @@ async function run(context: CliContext, options: { http?: number; json?: boolean
   try {
     await withKb(context, async (kb) => {
       const { allTools } = await import('../mcp/tools.ts')
-      const parts = { kb, tools: allTools(kb, context.env), version }
+      const parts = { kb, tools: allTools(kb, context), version }
       if (options.http === undefined) {
         const { serveStdio } = await import('../mcp/serve-stdio.ts')
         await serveStdio(parts, { stdin: process.stdin, stdout: process.stdout }, stop.signal)

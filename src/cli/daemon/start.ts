@@ -14,6 +14,7 @@ import { createGateway } from '../../gateway/app.ts'
 import type { GatewayApp } from '../../gateway/context.ts'
 import { hashKey } from '../../gateway/guard.ts'
 import { ollamaListener } from '../../gateway/ollama/routes.ts'
+import type { Prober } from '../../ports/prober.ts'
 import { ModelStore } from '../../models/store.ts'
 import type { AttemptHost } from '../../runtime/attempts.ts'
 import { watchIdle } from '../../runtime/idle-unload.ts'
@@ -29,6 +30,8 @@ import { type DaemonLog, openLog } from '../log.ts'
 import { rankEnv, requirePython, runtimePaths } from '../runtime-paths.ts'
 import type { Settings } from '../settings.ts'
 import { readVersion } from '../version.ts'
+import { createLocalProber } from '../machines/local-prober.ts'
+import { FactsExchange } from './facts-exchange.ts'
 import { wantFirstModel } from './first-model.ts'
 import { listen } from './listen.ts'
 import { rankEndpoints } from './rank-endpoints.ts'
@@ -122,6 +125,7 @@ interface Parts {
   readonly store: ModelStore
   readonly ranks: RankSupervisor
   readonly peers: Peers
+  readonly facts: FactsExchange
   readonly log: DaemonLog
 }
 
@@ -185,7 +189,9 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
     keepAliveMs: settings.keepAliveMs,
   })
   watchIdle({ machine, attempts: ranks.attempts, clock, notes })
-  return { machine, serving, store, ranks, peers, log }
+  const prober = (): Prober => createLocalProber(context)
+  const facts = new FactsExchange({ machine: () => machine, peers, prober, port: peers.port })
+  return { machine, serving, store, ranks, peers, facts, log }
 }
 
 function buildGateway(
@@ -211,6 +217,7 @@ function buildGateway(
       machine,
       serving,
       store,
+      facts: parts.facts,
       membership: membershipActions({ machine, peers }),
       nowMs: () => systemClock.nowMs(),
       stop,

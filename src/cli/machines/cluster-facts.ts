@@ -1,7 +1,14 @@
-// The seam to a running cluster: everybody's facts, collected by the daemon. Null while none is running.
+// The running cluster's facts: everybody's, collected by the daemon on this machine. Null while none runs.
 import type { CliContext } from '../command.ts'
+import type { ClusterFacts } from '../daemon/facts-exchange.ts'
+import { findDaemon } from '../daemon-client.ts'
+import { homeDir } from '../settings.ts'
 import type { CollectedFacts } from './facts-source.ts'
 
-export async function askCluster(_context: CliContext): Promise<CollectedFacts | null> {
-  return null
+export async function askCluster(context: CliContext): Promise<CollectedFacts | null> {
+  const daemon = findDaemon(homeDir(context.env))
+  if (daemon === null) return null
+  const { machines, paths, local, silent } = (await daemon.get('/cluster/facts')) as ClusterFacts
+  for (const { name, reason } of silent) context.out.note(`${name} could not be asked: ${reason}`)
+  return { machines, paths, local }
 }

@@ -60,9 +60,25 @@ function suite(name: string, connect: () => Transport): void {
       const { tools } = await client.listTools()
       assert.deepEqual(
         tools.map((tool) => tool.name),
-        ['kb_search', 'kb_detail', 'kb_skill', 'cluster_status'],
+        ['kb_search', 'kb_detail', 'kb_skill', 'cluster_status', 'plan_model', 'doctor'],
       )
       for (const tool of tools) assert.ok((tool.description ?? '').length > 40, tool.name)
+    })
+
+    test('plan_model plans, and says what it does not know', async () => {
+      const asked = { model: 'qwen3-235b-a22b', cluster: '4xM3Ultra-512,tb5-mesh' }
+      const planned = JSON.stringify(await call(client, 'plan_model', asked))
+      assert.match(planned, /tok\/s|tokensPerSecond/)
+      const unknown = await client.callTool({
+        name: 'plan_model',
+        arguments: { ...asked, cluster: '3xAbacus' },
+      })
+      assert.equal(unknown.isError, true)
+    })
+
+    test('doctor looks at this machine when no cluster runs', async () => {
+      const looked = JSON.stringify(await call(client, 'doctor', { all: true }))
+      assert.match(looked, /diagnosis|findings/)
     })
 
     test('kb_search finds, filters and forgives', async () => {
@@ -143,7 +159,7 @@ suite(
 )
 
 const kb = await openKnowledgeBase({ dataDir: join(root, 'data/kb'), cacheDir: null })
-const parts = { kb, tools: allTools(kb, env), version: '0' }
+const parts = { kb, tools: allTools(kb, { env, programDir: root }), version: '0' }
 const serving: HttpServing = await serveHttp(parts, 0)
 after(async () => {
   await serving.close()
@@ -206,7 +222,10 @@ test('cluster_status passes on what the daemon shows, or why it does not', async
   await once(daemon.listen(0, '127.0.0.1'), 'listening')
   const { port } = daemon.address() as AddressInfo
   const status = async (key: string): Promise<{ text: string; data: object } | undefined> =>
-    allTools(kb, { ...env, BUSHEL_PORT: String(port), BUSHEL_API_KEY: key })
+    allTools(kb, {
+      env: { ...env, BUSHEL_PORT: String(port), BUSHEL_API_KEY: key },
+      programDir: root,
+    })
       .find((tool) => tool.name === 'cluster_status')
       ?.run({})
   assert.deepEqual((await status('right'))?.data, { running: true, view })

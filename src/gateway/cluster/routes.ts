@@ -30,6 +30,8 @@ export interface ClusterActions {
   load(request: LoadRequest): Promise<{ deployment: string } | { refused: string }>
   unload(name: string): Promise<{ deployment: string } | { refused: string }>
   listModels(): Promise<readonly object[]>
+  /** What every machine says of itself and of the ways between them. */
+  facts(): Promise<object>
   readonly membership: MembershipActions
   nowMs(): number
   /** Ends the daemon after this response. */
@@ -60,6 +62,7 @@ export function addClusterRoutes(
   app.get('/cluster/deployments', (c) =>
     c.json(deploymentViews(parts.machine.state, actions.nowMs())),
   )
+  app.get('/cluster/facts', async (c) => c.json(await actions.facts()))
   app.get('/cluster/models', async (c) => c.json(await actions.listModels()))
   app.post('/cluster/load', async (c) => {
     const request = parseBody(loadRequest, await readJson(c.env.incoming))

@@ -1,0 +1,95 @@
+// What every machine of the cluster knows about itself and about the ways to the others, collected by the one
+// that was asked.
+import { BulkError } from '../../adapters/peers/bulk.ts'
+import { pathTargets } from '../../core/doctor/run-doctor.ts'
+import type { MachineId } from '../../core/ids.ts'
+import type { MachineFacts, PathFacts } from '../../core/machine-facts/machine.ts'
+import type { Prober } from '../../ports/prober.ts'
+import type { Machine } from '../../runtime/machine.ts'
+import type { Peers } from './peers.ts'
+
+export interface ClusterFacts {
+  readonly machines: readonly MachineFacts[]
+  readonly paths: readonly PathFacts[]
+  readonly local: string
+  /** Machines that could not be asked, and why. */
+  readonly silent: readonly { readonly name: string; readonly reason: string }[]
+}
+
+type Targets = Parameters<Prober['probePaths']>[0]
+
+export class FactsExchange {
+  readonly #parts: { machine: () => Machine; peers: Peers; prober: () => Prober; port: number }
+
+  constructor(parts: { machine: () => Machine; peers: Peers; prober: () => Prober; port: number }) {
+    this.#parts = parts
+    parts.peers.bulk.provide({
+      name: 'machine-facts',
+      serve: async (_request, transfer) => {
+        transfer.open({ facts: await this.#ownFacts() })
+        transfer.socket.end()
+      },
+    })
+    parts.peers.bulk.provide({
+      name: 'machine-paths',
+      serve: async (request, transfer) => {
+        transfer.open({ paths: await this.#ownPaths(request['targets'] as Targets) })
+        transfer.socket.end()
+      },
+    })
+  }
+
+  async collect(): Promise<ClusterFacts> {
+    const { self, peers } = this.#parts.machine().state
+    const others = [...peers.values()].filter((peer) => peer.status === 'alive')
+    const silent: { name: string; reason: string }[] = []
+    const asked = await Promise.all(
+      others.map(async ({ id, record }) => {
+        try {
+          return { id, facts: (await this.#ask(id, { service: 'machine-facts' }))['facts'] }
+        } catch (error) {
+          const reason = error instanceof Error ? error.message : String(error)
+          silent.push({ name: record?.name ?? id.slice(0, 8), reason })
+          return null
+        }
+      }),
+    )
+    const heard = asked.flatMap((one) =>
+      one === null ? [] : [{ id: one.id, facts: one.facts as MachineFacts }],
+    )
+    const own = await this.#ownFacts()
+    const machines = [own, ...heard.map((one) => one.facts)]
+    const targets = pathTargets(machines, this.#parts.port)
+    const paths = await Promise.all([
+      this.#ownPaths(targets.get(own.name) ?? []),
+      ...heard.map(async ({ id, facts }) => {
+        const request = { service: 'machine-paths', targets: targets.get(facts.name) ?? [] }
+        const answer = await this.#ask(id, request).catch(() => ({ paths: [] }))
+        return answer['paths'] as readonly PathFacts[]
+      }),
+    ])
+    return { machines, paths: paths.flat(), local: self.name, silent }
+  }
+
+  async #ask(
+    machine: MachineId,
+    request: { service: string } & Readonly<Record<string, unknown>>,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const stream = await this.#parts.peers.bulk.open(machine, request)
+    stream.socket.destroy()
+    if (stream.answer === undefined) throw new BulkError('it said nothing')
+    return stream.answer
+  }
+
+  /** Under the name that the cluster knows the machine by. */
+  async #ownFacts(): Promise<MachineFacts> {
+    const facts = await this.#parts.prober().probeMachine()
+    return { ...facts, name: this.#parts.machine().state.self.name }
+  }
+
+  async #ownPaths(targets: Targets): Promise<readonly PathFacts[]> {
+    const { name } = this.#parts.machine().state.self
+    const paths = await this.#parts.prober().probePaths(targets)
+    return paths.map((path) => ({ ...path, machine: name }))
+  }
+}
