@@ -57,13 +57,13 @@ async function run(
 test('bushel plan shows a table, a drawing and an explanation', async () => {
   const { text } = await run(['deepseek-v3', '--cluster', '2xM3Ultra-256,tb5-mesh'])
   assert.match(text, /plan +machines +first token +tok\/s +range/)
-  assert.match(text, /Chosen: pipeline on 1\+1/)
-  assert.match(text, /── m3ultra-1 +█+.*layers 0–\d+/)
-  assert.match(text, /│ rdma, 6\.5 GB\/s/)
+  assert.match(text, /Chosen: expert on 2/)
+  assert.match(text, /─ m3ultra-1 +█+.*layers 0–60, 50% of each/)
+  assert.match(text, /experts shared over JACCL/)
+  assert.match(text, /pipeline +1\+1/)
   assert.match(text, /best for this goal/)
   assert.match(text, /rests on: chip table/)
   assert.match(text, /without m3ultra-2: the machines left cannot hold the model/)
-  assert.match(text, /✗ predicted, but cannot be run/)
 })
 
 test('bushel plan --json prints the whole outcome', async () => {
