@@ -27,7 +27,7 @@ export function doctorTool(context: Pick<CliContext, 'env' | 'programDir'>): Mcp
         const facts = await collectFacts({ ...context, out }, {})
         const diagnosis = diagnose(facts)
         const text = [...notes, renderDiagnosis(diagnosis, { verbose: all })].join('\n')
-        return { text, data: { notes, diagnosis: diagnosis as unknown as Record<string, unknown> } }
+        return { text, data: { notes, diagnosis } }
       } catch (error) {
         if (error instanceof UserError) throw new ToolRefusal(error.message, { cause: error })
         throw error
