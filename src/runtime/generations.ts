@@ -74,6 +74,7 @@ export class Generations {
   readonly #live = new Map<GenerationId, Live>()
   readonly #load = new Map<GroupId, number>()
   readonly #lately = new RecentPrefixes()
+  #isLooking = false
   readonly log = new GenerationLog()
 
   constructor(ports: GenerationPorts) {
@@ -168,6 +169,19 @@ export class Generations {
     if (after !== null && before !== after) this.#addLoad(after.group, 1)
     for (const action of step.actions) this.#act(live, action)
     if (step.generation.phase === 'ended') this.#bury(live)
+    else if (live.generation.phase === 'waiting') this.#lookAgain()
+  }
+
+  /** A quiet cluster gives no occasion to ask again: a group that was avoided for a moment must not be for ever. */
+  #lookAgain(): void {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    this.#ports.clock.after(limits.attemptRetryMs + 50, () => {
+      this.#isLooking = false
+      this.offer()
+      const isWaiting = [...this.#live.values()].some((live) => live.generation.phase === 'waiting')
+      if (isWaiting) this.#lookAgain()
+    })
   }
 
   /** Its report is kept; a step within a step may have buried it already. */

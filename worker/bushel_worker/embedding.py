@@ -23,8 +23,7 @@ def pools_last_token(folder: Path) -> bool:
 
 def body_of(stage: Stage) -> Any:
     """The model without its head, or None where it cannot be told from the rest."""
-    model = stage._model
-    body = getattr(model, "model", None)
+    body = getattr(getattr(stage, "_model", None), "model", None)
     return body if stage.first and stage.last and callable(body) else None
 
 

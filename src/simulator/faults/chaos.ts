@@ -17,6 +17,9 @@ export const faultKinds: readonly FaultKind[] = [
 /** Draws tried before a moment passes without a fault. */
 const drawsMax = 12
 
+/** When a fault that found no victim is tried again. */
+const laterMs = 2000
+
 export class Chaos {
   readonly counts = new Map<string, number>()
   readonly #site: FaultSite
@@ -51,6 +54,8 @@ export class Chaos {
       if (fault.lastsMs > 0) this.#last(kind, fault)
       return
     }
+    // Nothing that was drawn could happen just now: a lone machine that is down has little left to lose.
+    this.#site.world.after(laterMs, () => this.strike())
   }
 
   /** The last fault is over: everything broken is whole again. */
