@@ -17,7 +17,7 @@ const prompts = [
   'Say hello in Spanish.',
   'What is two plus two?',
 ]
-const tokensMax = 12
+const tokensMax = 8
 
 describe('groups over three hosts', () => {
   let box: Box

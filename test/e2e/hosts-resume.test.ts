@@ -140,9 +140,9 @@ describe('the real model, hit while people read', () => {
 
   test('pipeline: each rank killed, stopped, its host lost, its cable pulled', async () => {
     await load('--strategy', 'pipeline', '--layers', '14,10,6', '--machines', 'a,b,c')
-    for (const rank of [1, 2, 0]) await hit(`rank ${rank} killed`, 'middle', kill(rank, 'SIGKILL'))
-    await hit('rank 1 killed', 'prefill', kill(1, 'SIGKILL'))
+    await hit('rank 1 killed', 'middle', kill(1, 'SIGKILL'))
     await hit('rank 0 killed', 'first token', kill(0, 'SIGKILL'))
+    await hit('rank 2 killed', 'prefill', kill(2, 'SIGKILL'))
     await hit('rank 2 stopped', 'middle', kill(2, 'SIGSTOP'))
     await hit('cable pulled', 'middle', async () => {
       box.link('a', 'b', 'thunderbolt', 'down')
@@ -162,8 +162,8 @@ describe('the real model, hit while people read', () => {
   test('tensor: a lost rank restarts the world, and the text is the same', async () => {
     await load('--strategy', 'tensor', '--machines', 'a,b')
     await hit('rank 1 killed', 'middle', kill(1, 'SIGKILL'))
-    await hit('rank 0 killed', 'first token', kill(0, 'SIGKILL'))
     if (!isLong) return
+    await hit('rank 0 killed', 'first token', kill(0, 'SIGKILL'))
     await hit('rank 1 stopped', 'middle', kill(1, 'SIGSTOP'))
     await hit('rank 0 killed', 'prefill', kill(0, 'SIGKILL'))
   })

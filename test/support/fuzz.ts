@@ -185,6 +185,9 @@ async function send(
       ...(route.method === 'GET' || route.method === 'HEAD' ? {} : { body: text }),
     })
     const said = await response.text()
+    // Not ready is an answer here, and the document says so.
+    const isToldUnready = path === '/readyz' && response.status === 503
+    if (isToldUnready) return response.status
     assert.ok(response.status < 500, `${about} got ${response.status}: ${said.slice(0, 500)}`)
     if (response.status >= 400 && route.method !== 'HEAD')
       assert.ok('error' in (JSON.parse(said) as object), about)

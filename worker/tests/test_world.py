@@ -126,6 +126,7 @@ class UnevenTwo(Shared, unittest.TestCase):
         return world_frames(2, path, shares=[2, 1], rowsMax=8, peerTimeoutMsMax=10_000)
 
 
+@unittest.skipUnless(os.environ.get("BUSHEL_LONG"), "three ranks that wait on two cores: with --long")
 class Three(Shared, unittest.TestCase):
     """Three ranks spin on what may be two cores, so this one is short."""
 
