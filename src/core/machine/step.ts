@@ -13,6 +13,7 @@ import { assert, assertNever } from '../assert.ts'
 import { applyEvent } from '../cluster/apply-event.ts'
 import { type Decision, decision } from '../cluster/decision.ts'
 import { roster } from '../cluster/desired.ts'
+import { machinesOf } from '../cluster/group-plan.ts'
 import type { ClusterMessage } from '../cluster/messages.ts'
 import { type MachineState, type Moment, ownRecord } from '../cluster/state.ts'
 import { takePrepared, takeRefusal } from '../coordinator/answers.ts'
@@ -130,7 +131,9 @@ function receive(state: MachineState, input: MachineInput, moment: Moment): Deci
       for (const holding of state.holdings.values()) {
         if (holding.stop !== null) continue
         const cause = 'this machine joined or left a cluster'
-        stopHolding(holding, { cause, asked: true, drain: true, ordered: false, nowMs, out })
+        // A group of several machines cannot finish its answers without this one's trust.
+        const drain = machinesOf(holding.plan).length === 1
+        stopHolding(holding, { cause, asked: true, drain, ordered: false, nowMs, out })
       }
       return out
     case 'self-change':

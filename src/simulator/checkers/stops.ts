@@ -49,7 +49,7 @@ export function stopChecker(scene: Scene): Checker {
       return !wasWhole || reformPlan !== null || isReformed(world, group)
     if (cause.startsWith('this machine slept')) return lately(disturbedMs.get(rank.host))
     if (cause.startsWith('this machine joined'))
-      return operators.removedMs.size > 0 || operators.admissions > 0
+      return operators.removedMs.size > 0 || operators.admissions > 0 || operators.departures > 0
     if (cause.startsWith('machine ')) return isHurt || isNetworkHurt()
     // Whatever a rank itself reported or did not report: it must really have been in trouble.
     const isCutOff = members.length > 1 && isNetworkHurt()

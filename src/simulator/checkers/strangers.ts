@@ -66,7 +66,7 @@ export function strangerChecker({ world }: Scene): Checker {
       sinceMs.set(key, since)
       verdict.check(
         'S14',
-        host.monotonicMs - since <= shutOutMsMax,
+        host.monotonicMs - since <= shutOutMsMax || world.nowMs - host.resumedMs <= shutOutMsMax,
         () =>
           `${nameOf(host)} still takes ${peer.id.slice(0, 8)} for ${peer.status} after its removal`,
       )

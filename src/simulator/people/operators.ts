@@ -33,6 +33,7 @@ export class Operators {
   readonly removedMs = new Map<SimHost, number>()
   readonly withdrawn = new Map<string, Withdrawal>()
   admissions = 0
+  departures = 0
 
   constructor(world: World) {
     this.#world = world
@@ -98,6 +99,7 @@ export class Operators {
     const machine = host.life?.machine
     if (machine === undefined || !host.isRunning || !host.trusts(host.spec.id)) return false
     this.#world.tell(host.spec.name, 'leaves')
+    this.departures += 1
     const own = admissionsOf(machine.state.registers, host.spec.id)
     this.#withdraw(machine, { subject: host, isOwn: true, keys: own.map(([key]) => key) })
     return true
