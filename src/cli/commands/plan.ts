@@ -3,7 +3,7 @@
 import { placeModel } from '../../core/plan/place-model.ts'
 import { loadPlanTables } from '../../models/plan-tables.ts'
 import { type CliContext, type CommandModule, UserError, exitCodes } from '../command.ts'
-import { type CurrentCluster, noDaemon } from '../plan/current-cluster.ts'
+import { type CurrentCluster, clusterAtHand } from '../plan/current-cluster.ts'
 import { renderOutcome, renderShortage } from '../plan/render.ts'
 import { type PlanOptions, buildRequest } from '../plan/request.ts'
 import { readScore, renderScore } from '../plan/score-file.ts'
@@ -18,7 +18,8 @@ interface Options extends PlanOptions {
 
 const rowsShown = 14
 
-export function createPlanCommand(current: CurrentCluster): CommandModule {
+/** `current` is the cluster at hand; tests put another in its place. */
+export function createPlanCommand(current: CurrentCluster | null): CommandModule {
   return {
     register(command, context) {
       command
@@ -63,9 +64,10 @@ async function runPlan(
   model: string,
   options: Options,
   context: CliContext,
-  current: CurrentCluster,
+  given: CurrentCluster | null,
 ): Promise<void> {
   const tables = loadPlanTables(context.programDir)
+  const current = given ?? clusterAtHand(context, tables)
   const { request, notes } = await buildRequest(model, options, {
     tables,
     current,
@@ -96,7 +98,7 @@ async function runPlan(
   }
 }
 
-const module: CommandModule = createPlanCommand(noDaemon)
+const module: CommandModule = createPlanCommand(null)
 
 export const register: CommandModule['register'] = (command, context) => {
   module.register(command, context)

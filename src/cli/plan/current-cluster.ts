@@ -1,6 +1,17 @@
-// The cluster at hand, as the planner wants it. Asking the daemon is its business; until one answers
-// there is none, and the command says so.
+// The cluster at hand, as the planner wants it: what the machines say of themselves, and what already runs on
+// them. Null when no daemon runs here; the command then says so.
+import type { MachineId } from '../../core/ids.ts'
+import type { MachineFacts } from '../../core/machine-facts/machine.ts'
+import { type LinkEntry, linkFigures } from '../../core/plan/cost/links.ts'
 import type { MeasuredWorld, PlanLink, PlanMachine } from '../../core/plan/types.ts'
+import { buildTopology } from '../../core/topology/topology.ts'
+import type { Link } from '../../core/topology/links.ts'
+import type { PlanTables } from '../../models/plan-tables.ts'
+import { type ClusterView, type MachineView, clusterView } from '../../wire/cluster-view.ts'
+import type { CliContext } from '../command.ts'
+import { findDaemon } from '../daemon-client.ts'
+import { askCluster } from '../machines/cluster-facts.ts'
+import { homeDir } from '../settings.ts'
 
 export interface ClusterAtHand {
   readonly machines: readonly PlanMachine[]
@@ -12,3 +23,74 @@ export interface ClusterAtHand {
 export type CurrentCluster = () => Promise<ClusterAtHand | null>
 
 export const noDaemon: CurrentCluster = () => Promise.resolve(null)
+
+export function clusterAtHand(context: CliContext, tables: PlanTables): CurrentCluster {
+  return async () => {
+    const daemon = findDaemon(homeDir(context.env))
+    const facts = await askCluster(context)
+    if (daemon === null || facts === null) return null
+    const view = clusterView.parse(await daemon.get('/cluster/view'))
+    const machines = facts.machines.flatMap((one) => {
+      const seen = view.machines.find((machine) => machine.name === one.name)
+      return seen === undefined ? [] : [planMachine(one, { seen, view, tables })]
+    })
+    const idOf = new Map(machines.map((machine) => [machine.name, machine.id]))
+    const links = buildTopology(facts.machines).links.flatMap((link) =>
+      planLinks(link, { idOf, entries: tables.links }),
+    )
+    return { machines, links, worlds: [] }
+  }
+}
+
+function planMachine(
+  { name, hardware, power }: MachineFacts,
+  about: { seen: MachineView; view: ClusterView; tables: PlanTables },
+): PlanMachine {
+  const { seen, view, tables } = about
+  const chipName = hardware.chip.known ? hardware.chip.value.replaceAll(' ', '').toLowerCase() : ''
+  const found = tables.chips.find(({ chip, names }) =>
+    [chip.name, ...names].some((word) => word.replaceAll(' ', '').toLowerCase() === chipName),
+  )
+  const running = view.deployments.flatMap(({ model, groups }) =>
+    groups.flatMap(({ stages }) =>
+      stages.flatMap(({ ranks }) =>
+        ranks
+          .filter((rank) => rank.machine === name)
+          .map((rank) => ({ name: model, memoryBytes: rank.memoryBytes })),
+      ),
+    ),
+  )
+  const roles = { always: 'always-on', sometimes: 'sometimes', client: 'client' } as const
+  return {
+    id: seen.id as MachineId,
+    name,
+    chip: found?.chip ?? null,
+    measurement: {},
+    memoryFreeBytes: (seen.memoryLendBytes ?? 0) - (seen.memoryReservedBytes ?? 0),
+    role: roles[(seen.role ?? 'always') as keyof typeof roles],
+    onBattery: power.source.known && power.source.value === 'battery',
+    inJacclWorld: false,
+    running,
+    diskBytesPerSecond: null,
+  }
+}
+
+/** One for each direction; a link whose class the table does not have is no link to plan with. */
+function planLinks(
+  { class: kind, ends, gbps }: Link,
+  about: { idOf: ReadonlyMap<string, MachineId>; entries: readonly LinkEntry[] },
+): readonly PlanLink[] {
+  const ids = ends.map((end) => about.idOf.get(end.machine))
+  const entry = about.entries.find((one) => one.class === kind)
+  const [source, target] = ids
+  if (entry === undefined || source === undefined || target === undefined) return []
+  const bytesPerSecond = gbps.known ? (gbps.value * 1e9) / 8 : undefined
+  const figures = linkFigures(entry, {
+    bytesPerSecond:
+      bytesPerSecond === undefined ? undefined : Math.min(bytesPerSecond, entry.bytesPerSecond),
+  })
+  return [
+    { source, target, figures },
+    { source: target, target: source, figures },
+  ]
+}
