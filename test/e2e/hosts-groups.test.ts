@@ -87,8 +87,8 @@ describe('groups over three hosts', () => {
     )
     const asked = asking.map(async (prompt, index) => {
       await new Promise((done) => setTimeout(done, index * 150))
-      if (index === 3) hangUps[0]?.abort()
-      if (index === 6) hangUps[1]?.abort()
+      if (index === 1) hangUps[0]?.abort()
+      if (index === asking.length - 1) hangUps[1]?.abort()
       return askScored(host, { model: starter, prompt, tokensMax })
     })
     const answers = await Promise.all(asked)
