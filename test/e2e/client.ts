@@ -19,7 +19,7 @@ export interface Asked {
 export interface Answer {
   readonly text: string
   readonly finish: string | null
-  readonly usage: { readonly completion_tokens: number } | null
+  readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number } | null
   readonly error: string | null
   /** When each piece of text came, in ms since the request. */
   readonly arrivalsMs: readonly number[]
@@ -31,7 +31,7 @@ interface Chunk {
     readonly delta?: { readonly content?: string }
     readonly finish_reason?: string | null
   }[]
-  readonly usage?: { readonly completion_tokens: number }
+  readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number }
   readonly error?: { readonly message: string }
 }
 
@@ -40,7 +40,7 @@ interface WholeAnswer {
     readonly message: { readonly content: string }
     readonly finish_reason: string
   }[]
-  readonly usage?: { readonly completion_tokens: number }
+  readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number }
 }
 
 export function ask(host: Pick<Host, 'socketPath'>, asked: Asked): Promise<Answer> {

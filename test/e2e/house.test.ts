@@ -69,10 +69,12 @@ describe('one machine with the starter model', () => {
     const response = await fetch(`${daemon.url}/v1/chat/completions`, { method: 'POST', body })
     const whole = (await response.json()) as {
       choices: { message: { content: string } }[]
-      usage: object
+      usage: { prompt_tokens: number; completion_tokens: number }
     }
     assert.equal(whole.choices[0]?.message.content, streamed.text)
-    assert.deepEqual(whole.usage, streamed.usage)
+    // Only what was cached may differ: the second question finds the first one's prompt.
+    assert.equal(whole.usage.completion_tokens, streamed.usage?.completion_tokens)
+    assert.equal(whole.usage.prompt_tokens, streamed.usage?.prompt_tokens)
   })
 
   test('eight streams at once do not mix: each equals the same request alone', async () => {
