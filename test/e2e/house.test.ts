@@ -158,7 +158,7 @@ describe('one machine with the starter model', () => {
     const { text, finish, usage } = await broken
     assert.equal(text, unbroken.text)
     assert.equal(finish, unbroken.finish)
-    assert.deepEqual(usage, unbroken.usage)
+    assert.equal(usage?.completion_tokens, unbroken.usage?.completion_tokens)
     assert.notEqual(rankPid(), before)
   })
 
