@@ -40,7 +40,7 @@ describe('models that come and go', () => {
     daemon = await startDaemon({ args: ['--model', busy] })
     const stored = join(daemon.home, 'models')
     script(join(stored, 'visitor-0123456789ab'), { say: 'Here I am.', tokensPerSecond: 200 })
-    script(join(stored, 'slow-0123456789ab'), { say: 'L', tokensPerSecond: 200, loadMs: 9500 })
+    script(join(stored, 'slow-0123456789ab'), { say: 'L', tokensPerSecond: 200, loadMs: 14_000 })
     // Listing looks at the disk again.
     assert.equal(cli('list').code, 0)
   })
