@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { ClusterView } from '../../src/wire/cluster-view.ts'
 import { Chaos, type Question, describeChaos } from './chaos.ts'
-import { Box, type Host, addScriptedModel, rankPids, until } from './hosts.ts'
+import { Box, type Host, addScriptedModel, until } from './hosts.ts'
 
 const model = 'script'
 const faults = Number(process.env['BUSHEL_FAULTS'] ?? 100)
@@ -69,10 +69,8 @@ describe('chaos', () => {
     await survive(['--strategy', 'pipeline', '--replicas', '1'], 0.4)
   })
 
-  test('afterwards the client explains pauses, and nothing is left behind', async () => {
+  test('afterwards the client explains the pauses', async () => {
     const reports = (await gateway.json('explain')) as { gaps: unknown[]; outcome: string }[]
     assert.ok(reports.some((report) => report.gaps.length > 0 && report.outcome === 'finished'))
-    await gateway.json('unload', model)
-    await until(() => rankPids().length === 0, 'no rank to be left', 60_000)
   })
 })
