@@ -6,11 +6,10 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { Chaos, type Question, describeChaos, faultKinds } from '../test/e2e/chaos.ts'
+import { Chaos, chaosQuestions, describeChaos, faultKinds } from '../test/e2e/chaos.ts'
 import { askUrl } from '../test/e2e/client.ts'
 import { freePort } from '../test/e2e/daemon.ts'
 import { Box, addScriptedModel, until } from '../test/e2e/hosts.ts'
-import type { ClusterView } from '../src/wire/cluster-view.ts'
 import { programDir, pythonEnv, pythonPath, starterDir } from './lib/paths.ts'
 
 const { values: flags } = parseArgs({
@@ -31,12 +30,6 @@ if (process.env['BUSHEL_BOX'] !== '1') {
 }
 
 const model = 'script'
-const questions: readonly Question[] = Array.from({ length: 12 }, (_, index) => ({
-  prompt: `question ${index}`,
-  seed: index,
-  stream: index % 3 !== 2,
-}))
-
 async function bushelUnderFaults(): Promise<void> {
   const box = await Box.open(['a', 'b', 'c', 'd'])
   try {
@@ -47,18 +40,7 @@ async function bushelUnderFaults(): Promise<void> {
       host.up('--model', 'none', '--memory', '4GB')
     }
     gateway.up('--model', 'none', '--role', 'client')
-    for (const host of box.hosts)
-      await until(() => host.isUp(), `the daemon of ${host.name}`, 60_000)
-    const { code } = (await gateway.json('invite', '--uses', '3')) as { code: string }
-    for (const host of victims) await host.json('join', code)
-    await until(
-      async () => {
-        const view = (await gateway.get('/cluster/view')) as ClusterView | null
-        return view?.machines.filter((machine) => machine.state === 'alive').length === 4
-      },
-      'four hosts in one cluster',
-      20_000,
-    )
+    await box.gather(gateway)
     for (const [name, load] of [
       ['one machine serves', ['--strategy', 'single']],
       ['two replicas', ['--strategy', 'single', '--replicas', '2']],
@@ -66,7 +48,7 @@ async function bushelUnderFaults(): Promise<void> {
     ] as const) {
       await gateway.json('load', model, ...load)
       const seed = Number(flags.seed)
-      const chaos = new Chaos({ box, model, gateway, victims, questions, seed })
+      const chaos = new Chaos({ box, model, gateway, victims, questions: chaosQuestions, seed })
       await chaos.learn()
       const faults = Math.round(Number(flags.faults) / 3)
       await chaos.run({ clients: Number(flags.clients), faults, kinds: faultKinds })

@@ -1,6 +1,6 @@
 // Turns what a person typed after "bushel load" into a deployment, or says why it cannot be, before anything
 // that runs is touched.
-import { type Deployment, type RosterEntry, roster } from '../core/cluster/desired.ts'
+import { type Deployment, type RosterEntry, isNamed, roster } from '../core/cluster/desired.ts'
 import type { ModelRef } from '../core/cluster/group-plan.ts'
 import type { MachineState } from '../core/cluster/state.ts'
 import type { PlacementOutcome } from '../core/coordinator/placement.ts'
@@ -81,9 +81,7 @@ function machineIds(state: MachineState, names: readonly string[]): readonly Mac
       : [{ machine: state.self.id, name: state.self.name }]
   const ids: MachineId[] = []
   for (const name of names) {
-    const found = others.find(
-      (one) => one.name === name || (name.length >= 8 && one.machine.startsWith(name)),
-    )
+    const found = others.find((one) => isNamed(one, name))
     if (found === undefined)
       return `there is no machine "${name}" in this cluster; there are: ${others.map((one) => one.name).join(', ')}`
     const status =

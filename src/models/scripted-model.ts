@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { ModelRef } from '../core/cluster/group-plan.ts'
+import { type ModelRef, freelyCut } from '../core/cluster/group-plan.ts'
 import { modelDigest } from '../core/ids.ts'
 
 const scriptSchema = z.looseObject({
@@ -26,15 +26,6 @@ export async function readScript(folder: string): Promise<Omit<ModelRef, 'name'>
     kvBytesPerToken: 16,
     contextTokens,
     defaults: {},
-    cut: {
-      pipeline: true,
-      tensor: 'uneven',
-      expert: false,
-      heads: 8,
-      kvHeads: 8,
-      experts: 0,
-      edgeFraction: 0,
-      tied: false,
-    },
+    cut: freelyCut,
   }
 }

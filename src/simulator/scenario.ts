@@ -1,6 +1,6 @@
 // What a seed means: which machines there are, what they lend and hold, how they are joined, which models
 // people will want. Everything that happens later is drawn from other streams of the same seed.
-import type { ModelRef } from '../core/cluster/group-plan.ts'
+import { type ModelRef, freelyCut } from '../core/cluster/group-plan.ts'
 import type { MachineRecord, Role } from '../core/cluster/record.ts'
 import { type MachineId, type ModelDigest, machineId, modelDigest } from '../core/ids.ts'
 import { GB } from '../core/units.ts'
@@ -83,16 +83,7 @@ function makeModels(random: Random): readonly ModelRef[] {
       kvBytesPerToken: 20_000,
       contextTokens: 4096,
       defaults: {},
-      cut: {
-        pipeline: true,
-        tensor: 'uneven',
-        expert: false,
-        heads: 8,
-        kvHeads: 8,
-        experts: 0,
-        edgeFraction: 0,
-        tied: false,
-      },
+      cut: freelyCut,
     }
   })
 }

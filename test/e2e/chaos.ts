@@ -1,5 +1,5 @@
 // Faults at random moments under a steady load of answers, each held against the same answer unbroken.
-import { type Answer, ask } from './client.ts'
+import { type Answer, ask, longestPause } from './client.ts'
 import { type Box, type Host, rankPids, until } from './hosts.ts'
 
 export const faultKinds = [
@@ -33,6 +33,13 @@ export interface ChaosReport {
   /** Answers that were under way when something was lost and went on. */
   resumed: number
 }
+
+/** Asked over and over: two of three as streams. */
+export const chaosQuestions: readonly Question[] = Array.from({ length: 12 }, (_, index) => ({
+  prompt: `question ${index}`,
+  seed: index,
+  stream: index % 3 !== 2,
+}))
 
 /** A pause that no healthy run shows. */
 const pauseMs = 400
@@ -129,7 +136,7 @@ export class Chaos {
         `${about}: ${JSON.stringify(answer.text)} ≠ ${JSON.stringify(expected?.text)}`,
       )
     if (!question.stream) return
-    const longest = longestPause(answer.arrivalsMs)
+    const longest = longestPause(answer)
     const blamed = during ?? this.#last
     if (longest > pauseMs && blamed !== null) {
       blamed.pausesMs.push(longest)
@@ -201,13 +208,6 @@ export class Chaos {
     if (found === undefined) throw new Error('there is nothing to pick from')
     return found
   }
-}
-
-function longestPause(arrivalsMs: readonly number[]): number {
-  let longest = 0
-  for (const [index, at] of arrivalsMs.entries())
-    longest = Math.max(longest, at - (arrivalsMs[index - 1] ?? at))
-  return longest
 }
 
 function pause(ms: number): Promise<void> {

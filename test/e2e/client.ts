@@ -47,6 +47,14 @@ export function ask(host: Pick<Host, 'socketPath'>, asked: Asked): Promise<Answe
   return askAt({ socketPath: host.socketPath }, asked)
 }
 
+/** The longest that the reader of an answer waited between two pieces of it, in ms. */
+export function longestPause({ arrivalsMs }: Answer): number {
+  let longest = 0
+  for (const [index, at] of arrivalsMs.entries())
+    longest = Math.max(longest, at - (arrivalsMs[index - 1] ?? at))
+  return longest
+}
+
 export function askUrl(url: string, asked: Asked): Promise<Answer> {
   const { hostname, port } = new URL(url)
   return askAt({ host: hostname, port }, asked)

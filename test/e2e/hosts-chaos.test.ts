@@ -1,19 +1,12 @@
 // A stream that has begun never breaks: a hundred faults under sixteen clients, with the scripted engine.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { ClusterView } from '../../src/wire/cluster-view.ts'
-import { Chaos, type Question, describeChaos } from './chaos.ts'
-import { Box, type Host, addScriptedModel, until } from './hosts.ts'
+import { Chaos, chaosQuestions, describeChaos } from './chaos.ts'
+import { Box, type Host, addScriptedModel } from './hosts.ts'
 
 const model = 'script'
 const faults = Number(process.env['BUSHEL_FAULTS'] ?? 100)
 const clients = 16
-
-const questions: readonly Question[] = Array.from({ length: 12 }, (_, index) => ({
-  prompt: `question ${index}`,
-  seed: index,
-  stream: index % 3 !== 2,
-}))
 
 describe('chaos', () => {
   let box: Box
@@ -27,18 +20,7 @@ describe('chaos', () => {
     for (const host of victims) addScriptedModel(host, model, { tokensPerSecond: 40 })
     for (const host of victims) host.up('--model', 'none', '--memory', '4GB')
     gateway.up('--model', 'none', '--role', 'client')
-    for (const host of box.hosts)
-      await until(() => host.isUp(), `the daemon of ${host.name}`, 60_000)
-    const { code } = (await gateway.json('invite', '--uses', '3')) as { code: string }
-    for (const host of victims) await host.json('join', code)
-    await until(
-      async () => {
-        const view = (await gateway.get('/cluster/view')) as ClusterView | null
-        return view?.machines.filter((machine) => machine.state === 'alive').length === 4
-      },
-      'four hosts in one cluster',
-      20_000,
-    )
+    await box.gather(gateway)
   })
 
   after(async () => {
@@ -47,7 +29,7 @@ describe('chaos', () => {
 
   async function survive(flags: readonly string[], share: number): Promise<void> {
     await gateway.json('load', model, ...flags)
-    const chaos = new Chaos({ box, model, gateway, victims, questions, seed: 7 })
+    const chaos = new Chaos({ box, model, gateway, victims, questions: chaosQuestions, seed: 7 })
     await chaos.learn()
     await chaos.run({ clients, faults: Math.round(faults * share) })
     const { report } = chaos

@@ -1,7 +1,7 @@
 // One model over three hosts, cut in every way there is: the answers are those of one machine.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { ClusterView, DeploymentView } from '../../src/wire/cluster-view.ts'
+import type { DeploymentView } from '../../src/wire/cluster-view.ts'
 import { type Scored, askScored } from './scored.ts'
 import { Box, type Host, addScriptedModel, rankPids, until } from './hosts.ts'
 import { ask } from './client.ts'
@@ -32,19 +32,7 @@ describe('groups over three hosts', () => {
     c = box.host('c')
     addScriptedModel(a, 'only-on-a', { tokensPerSecond: 200, layers: 9 })
     for (const host of box.hosts) host.up('--model', 'none', '--memory', '4GB')
-    for (const host of box.hosts)
-      await until(() => host.isUp(), `the daemon of ${host.name}`, 60_000)
-    const { code } = (await a.json('invite', '--uses', '2')) as { code: string }
-    await b.json('join', code)
-    await c.json('join', code)
-    await until(
-      async () => {
-        const view = (await a.get('/cluster/view')) as ClusterView | null
-        return view?.machines.filter((machine) => machine.state === 'alive').length === 3
-      },
-      'three hosts in one cluster',
-      20_000,
-    )
+    await box.gather(a)
   })
 
   after(async () => {

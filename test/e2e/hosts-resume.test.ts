@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { ClusterView, DeploymentView } from '../../src/wire/cluster-view.ts'
-import { type Answer, type Asked, ask } from './client.ts'
+import { type Answer, type Asked, ask, longestPause } from './client.ts'
 import { Box, type Host, until } from './hosts.ts'
 
 const model = 'SmolLM2-135M-Instruct'
@@ -41,18 +41,7 @@ describe('the real model, hit while people read', () => {
     gateway = box.host('d')
     for (const name of ['a', 'b', 'c']) box.host(name).up('--model', 'none', '--memory', '4GB')
     gateway.up('--model', 'none', '--role', 'client')
-    for (const host of box.hosts)
-      await until(() => host.isUp(), `the daemon of ${host.name}`, 60_000)
-    const { code } = (await gateway.json('invite', '--uses', '3')) as { code: string }
-    for (const name of ['a', 'b', 'c']) await box.host(name).json('join', code)
-    await until(
-      async () => {
-        const view = (await gateway.get('/cluster/view')) as ClusterView | null
-        return view?.machines.filter((machine) => machine.state === 'alive').length === 4
-      },
-      'four hosts in one cluster',
-      20_000,
-    )
+    await box.gather(gateway)
   })
 
   after(async () => {
@@ -101,7 +90,7 @@ describe('the real model, hit while people read', () => {
     await fault()
     const answers = await Promise.all(asked)
     runs += 1
-    const longest = Math.max(...answers.map((answer) => longestPause(answer.arrivalsMs)))
+    const longest = Math.max(...answers.map(longestPause))
     console.log(`  ${what}, ${moment}: longest pause ${(longest / 1000).toFixed(1)} s`)
     for (const [index, answer] of answers.entries()) {
       const about = `${what}, ${moment}, reader ${index}`
@@ -178,10 +167,3 @@ describe('the real model, hit while people read', () => {
     await gateway.json('drain', machine, '--off')
   })
 })
-
-function longestPause(arrivalsMs: readonly number[]): number {
-  let longest = 0
-  for (const [index, at] of arrivalsMs.entries())
-    longest = Math.max(longest, at - (arrivalsMs[index - 1] ?? at))
-  return longest
-}

@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, readdirSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import type { ClusterView } from '../../src/wire/cluster-view.ts'
 
 export const programDir: string = resolve(import.meta.dirname, '..', '..')
 export const apiPort = 28743
@@ -226,6 +227,25 @@ export class Box {
     await host.ready()
     this.hosts.push(host)
     return host
+  }
+
+  /** Waits for every daemon, brings the others in with one code, and waits until the inviter sees all alive. */
+  async gather(inviter: Host): Promise<void> {
+    for (const host of this.hosts)
+      await until(() => host.isUp(), `the daemon of ${host.name}`, 60_000)
+    const others = this.hosts.filter((host) => host !== inviter)
+    const uses = String(others.length)
+    const { code } = (await inviter.json('invite', '--uses', uses)) as { code: string }
+    for (const host of others) await host.json('join', code)
+    await until(
+      async () => {
+        const view = (await inviter.get('/cluster/view')) as ClusterView | null
+        const alive = view?.machines.filter((machine) => machine.state === 'alive')
+        return alive?.length === this.hosts.length
+      },
+      `${this.hosts.length} hosts in one cluster`,
+      20_000,
+    )
   }
 
   host(name: string): Host {

@@ -1,7 +1,7 @@
 // Small clusters as values, for tests of the core: machines, models, wishes, and the state of one machine.
 import type { Deployment } from '../../src/core/cluster/desired.ts'
 import { registerKeys } from '../../src/core/cluster/desired.ts'
-import type { GroupPlan, ModelRef } from '../../src/core/cluster/group-plan.ts'
+import { type GroupPlan, type ModelRef, freelyCut } from '../../src/core/cluster/group-plan.ts'
 import type { Heartbeat } from '../../src/core/cluster/messages.ts'
 import type { MachineRecord } from '../../src/core/cluster/record.ts'
 import type { Register, Registers } from '../../src/core/cluster/registers.ts'
@@ -40,16 +40,7 @@ export const tinyModel: ModelRef = {
   kvBytesPerToken: 1000,
   contextTokens: 4096,
   defaults: {},
-  cut: {
-    pipeline: true,
-    tensor: 'uneven',
-    expert: false,
-    heads: 8,
-    kvHeads: 8,
-    experts: 0,
-    edgeFraction: 0,
-    tied: false,
-  },
+  cut: freelyCut,
 }
 
 export function selfOf(id: MachineId, change: Partial<SelfState> = {}): SelfState {

@@ -1,5 +1,5 @@
 // Coming into a cluster, going out of it, and shutting others out.
-import { type RosterEntry, registerKeys, roster } from '../../core/cluster/desired.ts'
+import { type RosterEntry, isNamed, registerKeys, roster } from '../../core/cluster/desired.ts'
 import { decodeInvitation, encodeInvitation } from '../../core/cluster/invite-code.ts'
 import type { Registers } from '../../core/cluster/registers.ts'
 import type { MachineId } from '../../core/ids.ts'
@@ -172,12 +172,7 @@ async function adopt({
 /** A machine of the roster by its name, its id, or the beginning of that. */
 function member(machine: Machine, name: string): RosterEntry | { refused: string } {
   const all = [...roster(machine.state.registers).values()]
-  const found = all.find(
-    (entry) =>
-      entry.name === name ||
-      entry.machine === name ||
-      (name.length >= 8 && entry.machine.startsWith(name)),
-  )
+  const found = all.find((entry) => isNamed(entry, name))
   if (found !== undefined) return found
   const names = all.map((entry) => entry.name).join(', ') || 'none but this one'
   return { refused: `There is no machine "${name}" in this cluster; there are: ${names}` }

@@ -37,6 +37,14 @@ export interface RosterEntry {
   readonly addresses: readonly string[]
 }
 
+/** By its name, its id, or enough of the id's beginning. */
+export function isNamed(
+  { machine, name }: Pick<RosterEntry, 'machine' | 'name'>,
+  text: string,
+): boolean {
+  return name === text || machine === text || (text.length >= 8 && machine.startsWith(text))
+}
+
 export const registerKeys = {
   deployment: (id: DeploymentId): string => `deployment/${id}`,
   alias: (name: string): string => `alias/${name}`,

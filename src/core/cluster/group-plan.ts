@@ -48,6 +48,18 @@ export interface ModelCut {
   readonly tied: boolean
 }
 
+/** For models without real heads (scripts, simulations): any split will do. */
+export const freelyCut: ModelCut = {
+  pipeline: true,
+  tensor: 'uneven',
+  expert: false,
+  heads: 8,
+  kvHeads: 8,
+  experts: 0,
+  edgeFraction: 0,
+  tied: false,
+}
+
 export interface SamplingDefaults {
   readonly temperature?: number
   readonly topP?: number

@@ -229,6 +229,11 @@ function publicHolding(own: OwnHolding): Holding {
   return holding
 }
 
+/** What a machine calls itself, as far as it has said so. */
+export function machineName(state: MachineState, id: MachineId): string | undefined {
+  return id === state.self.id ? state.self.name : state.peers.get(id)?.record?.name
+}
+
 /** Records of this machine and of every peer that is not dead, newest known. */
 export function liveRecords(state: MachineState): readonly MachineRecord[] {
   const records = [ownRecord(state)]

@@ -2,7 +2,7 @@
 import type { WantedDeployment } from '../cluster/desired.ts'
 import { type GroupPlan, machinesOf } from '../cluster/group-plan.ts'
 import type { GroupView } from '../cluster/groups.ts'
-import type { MachineState } from '../cluster/state.ts'
+import { type MachineState, machineName } from '../cluster/state.ts'
 import { previewPlacement } from '../coordinator/preview.ts'
 import type { MachineId } from '../ids.ts'
 import { limits } from '../limits.ts'
@@ -56,7 +56,6 @@ function forecast(
 }
 
 function describe(state: MachineState, plan: GroupPlan): string {
-  const nameOf = (id: MachineId): string =>
-    id === state.self.id ? state.self.name : (state.peers.get(id)?.record?.name ?? id.slice(0, 8))
+  const nameOf = (id: MachineId): string => machineName(state, id) ?? id.slice(0, 8)
   return `on ${machinesOf(plan).map(nameOf).join(', ')} (${plan.strategy})`
 }

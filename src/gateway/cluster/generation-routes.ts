@@ -1,4 +1,6 @@
 // What became of the answers of this gateway: for people who ask why there was a pause, and for monitors.
+import { machineName } from '../../core/cluster/state.ts'
+import type { MachineId } from '../../core/ids.ts'
 import { ApiError } from '../api-error.ts'
 import type { GatewayApp, GatewayParts } from '../context.ts'
 import { prometheusText } from './prometheus.ts'
@@ -12,10 +14,7 @@ export function addGenerationRoutes(
 ): void {
   const { generations } = serving
   const reports = (): readonly object[] => {
-    const nameOf = (id: string): string => {
-      const { self, peers } = machine.state
-      return id === self.id ? self.name : (peers.get(id as never)?.record?.name ?? id.slice(0, 8))
-    }
+    const nameOf = (id: MachineId): string => machineName(machine.state, id) ?? id.slice(0, 8)
     const now = nowMs()
     return generations.reports().map((report) => ({
       ...report,

@@ -2,7 +2,7 @@
 import { roster, wantedDeployments } from '../../core/cluster/desired.ts'
 import { type GroupPlan, placedRanks } from '../../core/cluster/group-plan.ts'
 import type { GroupView } from '../../core/cluster/groups.ts'
-import { type MachineState, ownRecord } from '../../core/cluster/state.ts'
+import { type MachineState, machineName, ownRecord } from '../../core/cluster/state.ts'
 import { reservedBytes } from '../../core/cluster/record.ts'
 import { settledCoordinator } from '../../core/membership/view.ts'
 import type { MachineId } from '../../core/ids.ts'
@@ -92,7 +92,7 @@ export function deploymentViews(state: MachineState, nowMs: number): DeploymentV
 }
 
 function nameOf(state: MachineState, id: MachineId): string {
-  return id === state.self.id ? state.self.name : (state.peers.get(id)?.record?.name ?? id)
+  return machineName(state, id) ?? id
 }
 
 function memoryOf(plan: GroupPlan, rank: number): number {
