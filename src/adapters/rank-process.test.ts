@@ -32,6 +32,7 @@ function live(script: string): Promise<Life> {
     python,
     workerDir: folder,
     logDir: join(folder, 'logs'),
+    home: folder,
     env: {},
     warn,
   })

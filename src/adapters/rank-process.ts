@@ -6,6 +6,7 @@ import type { Readable, Writable } from 'node:stream'
 import { limits } from '../core/limits.ts'
 import type { RankEvents, RankLauncher, RankProcess } from '../ports/rank-launcher.ts'
 import { type FrameToWorker, type LoadFrame, frameFromWorker } from '../wire/worker-frames.ts'
+import { rankArguments } from './left-ranks.ts'
 import { LineSplitter, LineTooLongError } from './line-splitter.ts'
 
 export interface RankProcessOptions {
@@ -13,6 +14,8 @@ export interface RankProcessOptions {
   /** Folder that holds the package bushel_worker. */
   readonly workerDir: string
   readonly logDir: string
+  /** The daemon's home, by which its ranks are known in the process table. */
+  readonly home: string
   /** Preloads, thread counts and the like, found out once per machine. */
   readonly env: Readonly<Record<string, string>>
   readonly warn: (text: string, about: Readonly<Record<string, unknown>>) => void
@@ -30,10 +33,10 @@ export class RankProcesses implements RankLauncher {
   }
 
   launch(load: LoadFrame, events: RankEvents): RankProcess {
-    const { python, workerDir, logDir, env } = this.#options
+    const { python, workerDir, logDir, home, env } = this.#options
     const logFile = join(logDir, `rank-${load.group}-${load.stage.index}.${load.world.rank}.log`)
     const log = openSync(logFile, 'a')
-    const child = spawn(python, ['-m', 'bushel_worker'], {
+    const child = spawn(python, rankArguments(home), {
       cwd: workerDir,
       stdio: ['ignore', log, log, 'pipe', 'pipe'],
       env: { ...baseEnv(), ...env, ...load.world.env, PYTHONPATH: workerDir },

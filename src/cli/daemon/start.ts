@@ -6,6 +6,7 @@ import { getRequestListener } from '@hono/node-server'
 import { cryptoEntropy } from '../../adapters/crypto-entropy.ts'
 import { DiskJournal } from '../../adapters/disk-journal.ts'
 import { loadIdentity } from '../../adapters/identity.ts'
+import { endLeftRanks } from '../../adapters/left-ranks.ts'
 import { RankProcesses } from '../../adapters/rank-process.ts'
 import { systemClock } from '../../adapters/system-clock.ts'
 import { initialState } from '../../core/cluster/state.ts'
@@ -140,6 +141,8 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
     env: context.env,
     importGguf: (source, destination) => importGguf({ paths, source, destination }),
   })
+  const left = await endLeftRanks(settings.home)
+  if (left.length > 0) log.logger.warn({ pids: left }, 'ended ranks that an earlier daemon had left')
   const { models, warnings } = await store.refresh()
   for (const warning of warnings) log.logger.warn(warning)
   const journal = new DiskJournal(join(settings.home, 'state'))
@@ -158,6 +161,7 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
       python: paths.python,
       workerDir: paths.workerDir,
       logDir: join(settings.home, 'logs'),
+      home: settings.home,
       env: rankEnv(paths),
       warn: (text, about) => log.logger.warn(about, text),
     }),

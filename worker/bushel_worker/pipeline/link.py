@@ -44,11 +44,12 @@ Inbox = queue.SimpleQueue[Message | PeerLost]
 
 class Link:
     def __init__(self, name: str, joined: Joined, inbox: Inbox, activity: Activity, timeout_seconds: float) -> None:
-        self.on_lost: Callable[[PeerLost], None] = lambda lost: None
         self.name, self.peer, self._joined, self._inbox = name, joined.peer, joined, inbox
         self._activity, self._timeout = activity, timeout_seconds
         self._sending = threading.Lock()
+        self._losing = threading.Lock()  # reader, beater and engine may notice at the same time
         self._lost: PeerLost | None = None
+        self._on_lost: Callable[[PeerLost], None] = lambda lost: None
         self._closed = threading.Event()
         self.heard = 0  # messages and steps of the peer's engine: whether somebody behind it works
         joined.socket.settimeout(timeout_seconds)
@@ -64,14 +65,21 @@ class Link:
         except OSError as error:
             raise self._lose(_reason(error, self._timeout)) from None
 
+    def watch(self, on_lost: Callable[[PeerLost], None]) -> None:
+        """Calls `on_lost` when the peer is lost; at once when it already is."""
+        with self._losing:
+            self._on_lost, lost = on_lost, self._lost
+        if lost is not None:
+            on_lost(lost)
+
     def part(self, lost: PeerLost) -> None:
         """Closes, but says first who was lost: the peer must not take this rank for the culprit."""
         if self._lost is None:
-            self._joined.socket.settimeout(min(1.0, self._timeout))
             try:
+                self._joined.socket.settimeout(min(1.0, self._timeout))
                 told = {"rank": lost.rank, "stage": lost.stage, "reason": lost.reason, "final": lost.final}
                 self.send({"op": "parting", **told})
-            except PeerLost:
+            except (PeerLost, OSError):  # the peer was quicker, and the reader has closed the socket meanwhile
                 pass
         self.close()
 
@@ -117,14 +125,17 @@ class Link:
     def _lose(
         self, reason: str, rank: int | None = None, stage: int | None = None, final: bool = False
     ) -> PeerLost:
-        if self._lost is None:
+        with self._losing:
+            if self._lost is not None:
+                return self._lost
             known = (self.peer.rank, self.peer.stage) if rank is None or stage is None else (rank, stage)
-            self._lost = PeerLost(self.name, *known, reason, final)
-            if not self._closed.is_set():
-                self._inbox.put(self._lost)
-                self.on_lost(self._lost)
-                self.close()
-        return self._lost
+            lost = self._lost = PeerLost(self.name, *known, reason, final)
+            on_lost = self._on_lost
+        if not self._closed.is_set():
+            self._inbox.put(lost)
+            on_lost(lost)
+            self.close()
+        return lost
 
 
 def _reason(error: Exception, timeout_seconds: float) -> str:

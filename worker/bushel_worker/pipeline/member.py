@@ -21,7 +21,7 @@ from ..reporting import guarded, ready_frame
 from ..rows import Row
 from ..service import Service
 from ..world.member import assembled
-from .handshake import Identity
+from .handshake import GroupMismatch, Identity
 from .head import PipelineEngine
 from .link import Activity, PeerLost
 from .ring import CannotConnect, Deadlines, Ring, connect
@@ -107,7 +107,7 @@ class Member:
                 raise lost
 
         for link in (ring.inward, ring.outward):
-            link.on_lost = lambda lost: loop.orders.put(("lost", lambda: raise_if_current(lost)))
+            link.watch(lambda lost: loop.orders.put(("lost", lambda: raise_if_current(lost))))
 
     def _recover(self, engine: PipelineEngine, loop: Loop, service: Service, lost: PeerLost) -> None:
         """Until the ring holds and every row goes on."""
@@ -203,7 +203,7 @@ class Member:
             self._load = replace(self._load, plan=frame["plan"], links=links, secret=frame["secret"])
             try:
                 return self._connect(), frame["formation"]
-            except CannotConnect as alone:
+            except (CannotConnect, GroupMismatch) as alone:  # a neighbour may still be at an earlier forming
                 lost = PeerLost("next", lost.rank, lost.stage, str(alone))
 
     def _connect(self) -> Ring:
