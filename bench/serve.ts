@@ -18,6 +18,7 @@ const { values: flags } = parseArgs({
     pairs: { type: 'string', default: '7' },
     openai: { type: 'string' },
     model: { type: 'string' },
+    only: { type: 'string', multiple: true },
     json: { type: 'boolean' },
   },
 })
@@ -57,7 +58,10 @@ async function decodeAlone(daemon: TestDaemon): Promise<Verdict[]> {
       prompt,
       tokens,
       extra: { ignore_eos: true },
+      // Raw mlx-lm reads the whole prompt each time; so must we.
+      key: `bench-${(asked += 1)}`,
     })
+  let asked = 0
   const raw = (): ReturnType<Baseline['stream']> => baseline.stream(prompt, tokens)
   await ours()
   await raw()
@@ -314,19 +318,23 @@ async function against(url: string, daemon: TestDaemon): Promise<Verdict[]> {
   ]
 }
 
+type Part = 'idle' | 'alone' | 'streams' | 'overhead'
+
 async function main(): Promise<number> {
+  const wanted = (part: Part): boolean =>
+    flags.only === undefined || flags.only.includes(part)
   const folder = mkdtempSync(join(tmpdir(), 'bushel-bench-'))
   const daemon = await startDaemon()
   const verdicts: Verdict[] = []
   try {
-    verdicts.push(...(await idle(daemon)))
-    verdicts.push(...(await decodeAlone(daemon)))
-    verdicts.push(...(await eightStreams(daemon, folder)))
+    if (wanted('idle')) verdicts.push(...(await idle(daemon)))
+    if (wanted('alone')) verdicts.push(...(await decodeAlone(daemon)))
+    if (wanted('streams')) verdicts.push(...(await eightStreams(daemon, folder)))
     if (flags.openai !== undefined) verdicts.push(...(await against(flags.openai, daemon)))
   } finally {
     await daemon.stop()
   }
-  verdicts.push(...(await overhead(folder)))
+  if (wanted('overhead')) verdicts.push(...(await overhead(folder)))
   rmSync(folder, { recursive: true, force: true })
   const out = join(programDir, 'bench', 'out')
   mkdirSync(out, { recursive: true })

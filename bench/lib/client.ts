@@ -14,9 +14,11 @@ export interface TimedAsk {
   readonly tokens: number
   /** Fields that only some servers understand, such as ignore_eos. */
   readonly extra?: Readonly<Record<string, unknown>>
+  /** Prompts that were read before are remembered for each key: a new one finds nothing. */
+  readonly key?: string
 }
 
-export function timedAsk({ url, model, prompt, tokens, extra }: TimedAsk): Promise<TimedAnswer> {
+export function timedAsk({ url, model, prompt, tokens, extra, key }: TimedAsk): Promise<TimedAnswer> {
   const body = JSON.stringify({
     model,
     messages: [{ role: 'user', content: prompt }],
@@ -33,7 +35,13 @@ export function timedAsk({ url, model, prompt, tokens, extra }: TimedAsk): Promi
     let held = ''
     const outgoing = request(
       target,
-      { method: 'POST', headers: { 'content-type': 'application/json' } },
+      {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+        },
+      },
       (response) => {
         response.setEncoding('utf8')
         response.on('data', (piece: string) => {

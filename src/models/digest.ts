@@ -1,7 +1,6 @@
 // One digest per model folder: every rank of a group must have the same bytes, or it does not start.
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { readFile, realpath, stat } from 'node:fs/promises'
+import { open, readFile, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type ModelDigest, modelDigest } from '../core/ids.ts'
 
@@ -66,9 +65,18 @@ async function fileDigest(
 
 export async function hashFile(path: string): Promise<string> {
   const hash = createHash('sha256')
-  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }))
-    hash.update(chunk as Buffer)
-  return hash.digest('hex')
+  // One buffer for the whole file: models have gigabytes, and a fresh one for each read would pile up.
+  const buffer = Buffer.allocUnsafe(1024 * 1024)
+  const file = await open(path)
+  try {
+    while (true) {
+      const { bytesRead } = await file.read(buffer, 0, buffer.length)
+      if (bytesRead === 0) return hash.digest('hex')
+      hash.update(buffer.subarray(0, bytesRead))
+    }
+  } finally {
+    await file.close()
+  }
 }
 
 /** A cache in a JSON file; losing it costs time, never truth. */
