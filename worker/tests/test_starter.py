@@ -98,7 +98,7 @@ class Starter(unittest.TestCase):
             self.assertEqual(self.ask(f"bad{number}", prompt).end["code"], "bad-prompt", prompt)
 
     def test_a_long_prompt_does_not_stop_the_others(self) -> None:
-        words = "bushel " * 150
+        words = "bushel " * 900
         self.rank.send(submit_frame("short", STORIES[0], tokensMax=30, ignoreEos=True))
         self.rank.next("step")
         self.rank.send(submit_frame("long", words, tokensMax=1))
