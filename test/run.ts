@@ -55,7 +55,7 @@ function nodeTests(
     const code = await run(command, {
       minutesMax,
       env: { ...options.env, BUSHEL_TEST_COUNTS: countsFile },
-      ...(isPatient(name) ? { beside: name } : {}),
+      ...(patient.has(name) ? { beside: name } : {}),
     })
     try {
       const counts = JSON.parse(readFileSync(countsFile, 'utf8')) as Counts
@@ -202,10 +202,17 @@ function run(
   })
 }
 
-/** They wait for answers or for npm more than for a processor, and nothing in them is timed. */
-function isPatient(name: string): boolean {
-  return [''].includes(name)
-}
+/** What mostly waits, and is not timed, runs beside what only computes; the rest has the machine to itself. */
+const patient: ReadonlySet<string> = new Set(['hosts-chaos', 'package'])
+const computing: ReadonlySet<string> = new Set([
+  'types',
+  'lint',
+  'format',
+  'unused',
+  'gates',
+  'unit',
+  'simulator',
+])
 
 const saidBeside = new Map<string, string>()
 
@@ -231,17 +238,21 @@ async function main(): Promise<number> {
   }
   const title = (name: string): string =>
     `\n── ${name} ${'─'.repeat(Math.max(3, 60 - name.length))}\n`
-  // What mostly waits runs beside the others; it says what it has to say when it is over.
+  // A suite that runs beside others says what it has to say when it is over.
   const beside = (async (): Promise<void> => {
-    for (const suite of wanted) if (isPatient(suite.name)) await runSuite(suite)
+    for (const suite of wanted) if (patient.has(suite.name)) await runSuite(suite)
   })()
-  for (const suite of wanted) {
-    if (isPatient(suite.name)) continue
-    process.stdout.write(title(suite.name))
-    await runSuite(suite)
+  const alone = wanted.filter((suite) => !patient.has(suite.name))
+  const runInTurn = async (some: readonly Suite[]): Promise<void> => {
+    for (const suite of some) {
+      process.stdout.write(title(suite.name))
+      await runSuite(suite)
+    }
   }
+  await runInTurn(alone.filter((suite) => computing.has(suite.name)))
   await beside
   for (const [name, text] of saidBeside) process.stdout.write(`${title(name)}${text}`)
+  await runInTurn(alone.filter((suite) => !computing.has(suite.name)))
   console.log(`\n${rows.join('\n')}`)
   if (flags.only === undefined && total.passed + total.failed < testsMin) {
     console.log(

@@ -194,7 +194,7 @@ export class Chaos {
   }
 
   async #signalRank(signal: 'SIGKILL' | 'SIGSTOP'): Promise<void> {
-    await until(() => rankPids().length > 0, 'a rank to hit', 30_000)
+    await until(() => rankPids().length > 0, 'a rank to hit', 120_000)
     const pid = this.#pick(rankPids())
     try {
       process.kill(pid, signal)

@@ -51,8 +51,10 @@ describe('chaos', () => {
     await survive(['--strategy', 'pipeline', '--replicas', '1'], 0.4)
   })
 
-  test('afterwards the client explains the pauses', async () => {
+  test('afterwards the client explains pauses, and nothing is left behind', async () => {
     const reports = (await gateway.json('explain')) as { gaps: unknown[]; outcome: string }[]
     assert.ok(reports.some((report) => report.gaps.length > 0 && report.outcome === 'finished'))
+    await gateway.json('unload', model)
+    await until(() => rankPids().length === 0, 'no rank to be left', 60_000)
   })
 })
