@@ -57,6 +57,8 @@ export const machineView = z.object({
   memoryLendBytes: z.number().nullable(),
   memoryReservedBytes: z.number().nullable(),
   models: z.array(z.string()),
+  /** Why no new rank may come here; null when one may. */
+  refuses: z.string().nullable(),
   heardAgoMs: z.number(),
   links: z.array(z.object({ link: z.string(), heardAgoMs: z.number() })),
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Chaos, chaosQuestions, describeChaos } from './chaos.ts'
-import { Box, type Host, addScriptedModel } from './hosts.ts'
+import { Box, type Host, addScriptedModel, rankPids, until } from './hosts.ts'
 
 const model = 'script'
 const faults = Number(process.env['BUSHEL_FAULTS'] ?? 100)

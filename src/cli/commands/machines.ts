@@ -16,6 +16,8 @@ export function register(command: Command, context: CliContext): void {
       return
     }
     context.out.result(render(view.machines, view.coordinator))
+    for (const { name, refuses } of view.machines)
+      if (refuses !== null) context.out.result(`${name} takes no new work: ${refuses}`)
     const { nearby, asking } = (await daemon.get('/cluster/nearby')) as Nearby
     for (const other of asking) {
       context.out.result(

@@ -21,6 +21,7 @@ import type { AttemptHost } from '../../runtime/attempts.ts'
 import { watchIdle } from '../../runtime/idle-unload.ts'
 import { Machine, type Notes } from '../../runtime/machine.ts'
 import { RankSupervisor } from '../../runtime/ranks.ts'
+import { MemoryWatch } from '../../runtime/memory-watch.ts'
 import { Serving } from '../../runtime/serving.ts'
 import { wireTraffic } from '../../runtime/traffic.ts'
 import { clusterActions } from '../cluster-actions.ts'
@@ -142,7 +143,8 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
     importGguf: (source, destination) => importGguf({ paths, source, destination }),
   })
   const left = await endLeftRanks(settings.home)
-  if (left.length > 0) log.logger.warn({ pids: left }, 'ended ranks that an earlier daemon had left')
+  if (left.length > 0)
+    log.logger.warn({ pids: left }, 'ended ranks that an earlier daemon had left')
   const { models, warnings } = await store.refresh()
   for (const warning of warnings) log.logger.warn(warning)
   const journal = new DiskJournal(join(settings.home, 'state'))
@@ -155,15 +157,20 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
     journal: loaded.content,
     models: models.map((model) => model.ref),
   })
+  const processes = new RankProcesses({
+    python: paths.python,
+    workerDir: paths.workerDir,
+    logDir: join(settings.home, 'logs'),
+    home: settings.home,
+    env: rankEnv(paths),
+    warn: (text, about) => log.logger.warn(about, text),
+  })
   const ranks = new RankSupervisor({
     clock: systemClock,
-    launcher: new RankProcesses({
-      python: paths.python,
-      workerDir: paths.workerDir,
-      logDir: join(settings.home, 'logs'),
-      home: settings.home,
-      env: rankEnv(paths),
-      warn: (text, about) => log.logger.warn(about, text),
+    launcher: new MemoryWatch(processes, {
+      clock: systemClock,
+      availableBytes: () => process.availableMemory(),
+      onHeld: (reason) => quarantine(machine, reason, notes),
     }),
     filesOf: (digest) => store.byDigest(digest),
     endpoints: {
@@ -197,6 +204,21 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
   const facts = new FactsExchange({ machine: () => machine, peers, prober, port: peers.port })
   return { machine, serving, store, ranks, peers, facts, log }
 }
+
+/** No new rank here while memory is missing; what is being stopped stays so. */
+function quarantine(machine: Machine, reason: string | null, notes: Notes): void {
+  const { accepts } = machine.state.self
+  if (!accepts.ok && !accepts.reason.startsWith(quarantined)) return
+  notes.note(reason === null ? 'info' : 'warn', reason ?? 'the missing memory is back', {})
+  machine.post({
+    kind: 'self-change',
+    change: {
+      accepts: { ok: reason === null, reason: reason === null ? '' : `${quarantined}${reason}` },
+    },
+  })
+}
+
+const quarantined = 'quarantined: '
 
 function buildGateway(
   { settings, context, file }: Assembly,

@@ -59,7 +59,7 @@ function machineFields(
   record: ReturnType<typeof ownRecord> | null,
 ): Pick<
   MachineView,
-  'role' | 'version' | 'platform' | 'memoryLendBytes' | 'memoryReservedBytes' | 'models'
+  'role' | 'version' | 'platform' | 'memoryLendBytes' | 'memoryReservedBytes' | 'models' | 'refuses'
 > {
   return {
     role: record?.role ?? null,
@@ -68,6 +68,7 @@ function machineFields(
     memoryLendBytes: record?.memoryLendBytes ?? null,
     memoryReservedBytes: record === null ? null : reservedBytes(record.holdings),
     models: record?.models.map((model) => model.name) ?? [],
+    refuses: record === null || record.accepts.ok ? null : record.accepts.reason,
   }
 }
 
