@@ -321,8 +321,7 @@ async function against(url: string, daemon: TestDaemon): Promise<Verdict[]> {
 type Part = 'idle' | 'alone' | 'streams' | 'overhead'
 
 async function main(): Promise<number> {
-  const wanted = (part: Part): boolean =>
-    flags.only === undefined || flags.only.includes(part)
+  const wanted = (part: Part): boolean => flags.only === undefined || flags.only.includes(part)
   const folder = mkdtempSync(join(tmpdir(), 'bushel-bench-'))
   const daemon = await startDaemon()
   const verdicts: Verdict[] = []

@@ -18,7 +18,14 @@ export interface TimedAsk {
   readonly key?: string
 }
 
-export function timedAsk({ url, model, prompt, tokens, extra, key }: TimedAsk): Promise<TimedAnswer> {
+export function timedAsk({
+  url,
+  model,
+  prompt,
+  tokens,
+  extra,
+  key,
+}: TimedAsk): Promise<TimedAnswer> {
   const body = JSON.stringify({
     model,
     messages: [{ role: 'user', content: prompt }],
