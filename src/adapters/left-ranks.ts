@@ -1,16 +1,18 @@
 // Ranks that outlived their daemon. A rank ends by itself when its daemon's pipe closes; one that was stopped or
-// hangs in the driver does not notice, and keeps its memory. Whoever holds the lock of a home may end them.
+// hangs in the driver does not notice, and keeps its memory. The next daemon of the same machine ends it; there is
+// one at a time, so whatever it finds at its start is nobody's.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import type { MachineId } from '../core/ids.ts'
 
-/** The words by which a rank of this home is known in the process table. */
-export function rankArguments(home: string): readonly string[] {
-  return ['-m', 'bushel_worker', '--home', home]
+/** The words by which a rank of this machine is known in the process table. Containers may share one. */
+export function rankArguments(machine: MachineId): readonly string[] {
+  return ['-m', 'bushel_worker', '--machine', machine]
 }
 
-/** Ends every rank that runs for this home, and tells which; none where processes cannot be listed. */
-export async function endLeftRanks(home: string): Promise<readonly number[]> {
-  const left = ranksIn(await processTable(), home)
+/** Ends every rank that runs for this machine, and tells which; none where processes cannot be listed. */
+export async function endLeftRanks(machine: MachineId): Promise<readonly number[]> {
+  const left = ranksIn(await processTable(), machine)
   for (const pid of left) {
     try {
       process.kill(pid, 'SIGKILL')
@@ -21,8 +23,8 @@ export async function endLeftRanks(home: string): Promise<readonly number[]> {
   return left
 }
 
-export function ranksIn(table: string, home: string): readonly number[] {
-  const words = ` ${rankArguments(home).join(' ')}`
+export function ranksIn(table: string, machine: MachineId): readonly number[] {
+  const words = ` ${rankArguments(machine).join(' ')}`
   return table.split('\n').flatMap((line) => {
     const pid = Number(/^\s*(\d+)\s/.exec(line)?.[1])
     return line.trimEnd().endsWith(words) && pid > 1 ? [pid] : []

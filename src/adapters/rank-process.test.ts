@@ -32,7 +32,7 @@ function live(script: string): Promise<Life> {
     python,
     workerDir: folder,
     logDir: join(folder, 'logs'),
-    home: folder,
+    machine: a,
     env: {},
     warn,
   })

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import type { MachineId } from '../core/ids.ts'
 import { limits } from '../core/limits.ts'
 import type { RankEvents, RankLauncher, RankProcess } from '../ports/rank-launcher.ts'
 import { type FrameToWorker, type LoadFrame, frameFromWorker } from '../wire/worker-frames.ts'
@@ -14,8 +15,8 @@ export interface RankProcessOptions {
   /** Folder that holds the package bushel_worker. */
   readonly workerDir: string
   readonly logDir: string
-  /** The daemon's home, by which its ranks are known in the process table. */
-  readonly home: string
+  /** By which its ranks are known in the process table. */
+  readonly machine: MachineId
   /** Preloads, thread counts and the like, found out once per machine. */
   readonly env: Readonly<Record<string, string>>
   readonly warn: (text: string, about: Readonly<Record<string, unknown>>) => void
@@ -33,10 +34,10 @@ export class RankProcesses implements RankLauncher {
   }
 
   launch(load: LoadFrame, events: RankEvents): RankProcess {
-    const { python, workerDir, logDir, home, env } = this.#options
+    const { python, workerDir, logDir, machine, env } = this.#options
     const logFile = join(logDir, `rank-${load.group}-${load.stage.index}.${load.world.rank}.log`)
     const log = openSync(logFile, 'a')
-    const child = spawn(python, rankArguments(home), {
+    const child = spawn(python, rankArguments(machine), {
       cwd: workerDir,
       stdio: ['ignore', log, log, 'pipe', 'pipe'],
       env: { ...baseEnv(), ...env, ...load.world.env, PYTHONPATH: workerDir },

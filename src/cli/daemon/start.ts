@@ -142,7 +142,7 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
     env: context.env,
     importGguf: (source, destination) => importGguf({ paths, source, destination }),
   })
-  const left = await endLeftRanks(settings.home)
+  const left = await endLeftRanks(identity.id)
   if (left.length > 0)
     log.logger.warn({ pids: left }, 'ended ranks that an earlier daemon had left')
   const { models, warnings } = await store.refresh()
@@ -161,7 +161,7 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
     python: paths.python,
     workerDir: paths.workerDir,
     logDir: join(settings.home, 'logs'),
-    home: settings.home,
+    machine: identity.id,
     env: rankEnv(paths),
     warn: (text, about) => log.logger.warn(about, text),
   })
