@@ -69,6 +69,10 @@ export const clusterView = z.object({
   epoch: z.number(),
   machines: z.array(machineView),
   deployments: z.array(deploymentView),
+  /** Ranks of what is no longer wanted: they still hold memory. */
+  ending: z.array(
+    z.object({ deployment: z.string(), machine: z.string(), group: z.string(), state: z.string() }),
+  ),
 })
 
 export type ClusterView = z.infer<typeof clusterView>

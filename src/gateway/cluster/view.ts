@@ -17,7 +17,25 @@ export function clusterView(state: MachineState, nowMs: number): ClusterView {
     epoch: state.epochSeen.counter,
     machines: machineViews(state, nowMs),
     deployments: deploymentViews(state, nowMs),
+    ending: endingViews(state),
   }
+}
+
+function endingViews(state: MachineState): ClusterView['ending'] {
+  const wanted = new Set(wantedDeployments(state.registers).map((deployment) => deployment.id))
+  const records = [ownRecord(state)]
+  for (const peer of state.peers.values())
+    if (peer.status !== 'dead' && peer.record !== null) records.push(peer.record)
+  return records.flatMap((record) =>
+    record.holdings
+      .filter(({ plan }) => !wanted.has(plan.deployment))
+      .map(({ plan, state: phase }) => ({
+        deployment: plan.deployment,
+        machine: record.name,
+        group: plan.group,
+        state: phase,
+      })),
+  )
 }
 
 export function machineViews(state: MachineState, nowMs: number): MachineView[] {
