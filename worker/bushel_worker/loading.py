@@ -70,6 +70,8 @@ class LoadedStage:
             "vocabulary": self.vocabulary,
             "kvBytesPerToken": self.memory.per_token,
             "keptBytesMax": self.memory.working_bytes // 4,
+            "keeps": hasattr(self.port, "keep"),
+            "trims": self.trims,
         }
 
 

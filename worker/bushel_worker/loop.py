@@ -90,6 +90,7 @@ class Loop:
         how much of each row must be in the caches, and returns the rows that have to be read anew."""
         for prefill in self._scheduler.prefills:
             prefill.done = 0
+        self.prefixes.clear()
         anew = recover({row: row.prefill_target for row in self._scheduler.decoding})
         self._scheduler.rejoin()
         for row in anew:

@@ -88,6 +88,12 @@ class PrefixCache:
                         dropped.append(self._drop(number))
             return dropped
 
+    def clear(self) -> None:
+        """The stages hold nothing of it any more."""
+        with self._lock:
+            self._entries.clear()
+            self.size = 0
+
     def _covered(self) -> list[int]:
         """Of the newest entry: those it goes on from. Caches that cannot be cut short cover nothing."""
         grown, self._grown = self._grown, False

@@ -59,7 +59,8 @@ class StagePort(Protocol):
         """A parked row goes on under another number."""
 
     def keep(self, batch: int, row: int, entry: int, tokens: int) -> None:
-        """The caches of a row that is about to leave, which hold so many tokens, are kept under a number."""
+        """The caches of a row that is about to leave its micro-batch, or is parked, and that hold so many tokens,
+        are kept under a number."""
 
     def begin(self, row: int, entry: int, tokens: int) -> None:
         """A new row takes over the first tokens of a kept entry, which stays."""

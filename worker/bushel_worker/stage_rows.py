@@ -149,7 +149,7 @@ class StageRows:
         self.tokens[number] = self.tokens.pop(row)
 
     def keep(self, batch: int, row: int, entry: int, tokens: int) -> None:
-        caches = self.batches[batch].of(row)
+        caches = self.filling[row] if row in self.filling else self.batches[batch].of(row)
         assert self.tokens[row] == tokens, "the head knows what a row holds"
         # What was taken out of a micro-batch would otherwise hold all of it.
         mx.eval([cache.state for cache in caches])

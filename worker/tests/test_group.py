@@ -173,7 +173,8 @@ class Starter(unittest.TestCase):
             cls.wanted["formed"] = rank.answer("formed")
             cls.weights = rank.ready["weightsBytes"]
             cls.per_token = rank.ready["kvBytesPerToken"]
-        cls.group = Group(stage_frames([0, 14, 24, 30], str(starter_folder()), "mlx", rowsMax=8)).__enter__()
+        limits = dict(rowsMax=8, prefixCacheBytesMax=500_000_000)
+        cls.group = Group(stage_frames([0, 14, 24, 30], str(starter_folder()), "mlx", **limits)).__enter__()
 
     @classmethod
     def tearDownClass(cls) -> None:
@@ -200,6 +201,21 @@ class Starter(unittest.TestCase):
         answer, wanted = self.group.answer("formed"), self.wanted["formed"]
         self.assertEqual((answer.tokens, answer.reason), (wanted.tokens, "stop"))
         self.assertEqual(set(json.loads(answer.text())), {"name", "age"})
+
+    def test_a_second_turn_is_read_from_what_every_stage_has_kept(self) -> None:
+        def ask(attempt: str, scope: str, messages: list[dict[str, str]]) -> Answer:
+            frame = submit_frame(attempt, tokensMax=8, cacheScope=scope)
+            frame["prompt"]["messages"] = messages
+            self.group.head.send(frame)
+            return self.group.answer(attempt)
+
+        talk = [{"role": "user", "content": "Tell me about the moon and the sea, and what they do to each other."}]
+        first = ask("one", "a", talk)
+        talk += [{"role": "assistant", "content": first.text()}, {"role": "user", "content": "And the sun?"}]
+        warm, cold = ask("two", "a", talk), ask("three", "b", talk)
+        self.assertEqual(warm.tokens, cold.tokens)
+        self.assertEqual((first.end["cachedTokens"], cold.end["cachedTokens"]), (0, 0))
+        self.assertGreaterEqual(warm.end["cachedTokens"], first.end["promptTokens"] - 1)
 
     def test_ready_tells_each_ranks_share(self) -> None:
         told = self.group.told

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..rows import Chunk, Draw, Row
 from ..stage_port import Span
-from .holding import Holding
+from .holding import Holding, Keep
 from .ids_digest import IdsDigest
 from .joining import described, masks_of
 from .link import Activity, Message, PeerLost
@@ -28,6 +28,7 @@ REFILL_CHUNK_TOKENS = 256
 
 class PipelineEngine:
     reads_first = True
+    reuses_prefixes = False  # until every stage has said that it can
 
     def __init__(self, work: Work, ring: Ring, stages: int, activity: Activity, kept_bytes_max: int) -> None:
         self._work, self._stages, self._activity = work, stages, activity
@@ -70,6 +71,7 @@ class PipelineEngine:
         self._batches[batch] = rows
         numbers = [self._number(row) for row in joining]
         left = [self._numbers[row] for row in leaving]
+        keeps = self._keep(batch, leaving)
         self._forgotten(leaving)
         self._activity.busy = True
         tensor = self._work.packed(self._work.step(batch, left, numbers, self._work.tokens(rows)))
@@ -81,6 +83,7 @@ class PipelineEngine:
             "op": "step",
             "batch": batch,
             "leave": left,
+            "keep": keeps,
             "join": [described(row, number) for row, number in zip(joining, numbers)],
             "rows": [span.row for span in spans],
             "at": [span.end for span in spans],
@@ -105,10 +108,12 @@ class PipelineEngine:
         self._tell({"op": "merge", "batch": batch, "other": other})
 
     def drop(self, batch: int) -> None:
-        self._forgotten(self._batches.pop(batch, []))
+        rows = self._batches.pop(batch, [])
+        keeps = self._keep(batch, rows)
+        self._forgotten(rows)
         self._unwanted.update(step for step, _ in self._flights.pop(batch, []))
         self._work.stage.drop(batch)
-        self._tell({"op": "drop", "batch": batch})
+        self._tell({"op": "drop", "batch": batch, "keep": keeps})
 
     def park(self) -> None:
         self._batches.clear()
@@ -118,9 +123,35 @@ class PipelineEngine:
     def forget(self, row: Row) -> None:
         number = self._numbers.get(row)
         if number is not None:
+            keeps = self._keep(-1, [row])
             self._forgotten([row])
             self._work.stage.forget(number)
-            self._tell({"op": "forget", "row": number})
+            self._tell({"op": "forget", "row": number, "keep": keeps})
+
+    def held(self, row: Row) -> int:
+        return self._holding.lengths.get(self._numbers[row], 0)
+
+    def begin(self, row: Row, entry: int, tokens: int) -> None:
+        number = self._number(row)
+        digest = self._digests[row].at(row, tokens)
+        self._holding.begin(number, entry, tokens, digest)
+        self._tell({"op": "begin", "row": number, "entry": entry, "tokens": tokens, "digest": digest})
+
+    def evict(self, entry: int) -> None:
+        self._holding.evict(entry)
+        self._tell({"op": "evict", "entry": entry})
+
+    def _keep(self, batch: int, leaving: list[Row]) -> list[Keep]:
+        """Of rows that leave: those whose caches are wanted for a next turn."""
+        keeps = [
+            (self._numbers[row], row.kept_as, row.kept_tokens)
+            for row in leaving
+            if row.kept_as is not None and row in self._numbers
+        ]
+        for row in leaving:
+            row.kept_as = None
+        self._holding.keep(batch, keeps)
+        return keeps
 
     def memory(self) -> tuple[int, int]:
         return self._work.memory()
@@ -132,6 +163,7 @@ class PipelineEngine:
         head still hold its rows: who comes with the same ids goes on with them."""
         told = self._answer(self._send({"op": "gather", "facts": [facts]}))["facts"]
         self._orphans = Orphans([stage["rows"] for stage in told[1:]])
+        self.reuses_prefixes = all(stage.get("keeps", False) for stage in told)
         self._given = self._orphans.highest
         return told
 
@@ -196,7 +228,7 @@ class PipelineEngine:
         if row in self._adopted:
             return True
         for number in self._orphans.expired(time.monotonic()):
-            self._tell({"op": "forget", "row": number})
+            self._tell({"op": "forget", "row": number, "keep": []})
         target = row.prefill_target
         if row in self._numbers or not self._orphans.rows:
             return False

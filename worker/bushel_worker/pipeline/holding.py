@@ -8,12 +8,16 @@ from .kept import Kept
 from .wire import Tensor
 
 
+Keep = tuple[int, int, int]  # a row that leaves, the entry it becomes, how many tokens it holds
+
+
 class Holding:
     def __init__(self, stage: Any, kept_bytes_max: int) -> None:
         self._stage = stage
         self._kept = Kept(kept_bytes_max)
         self.lengths: dict[int, int] = {}
         self._digests: dict[int, list[tuple[int, str]]] = {}  # of the last two lengths
+        self._entries: set[int] = set()  # kept prefixes
 
     def grew(self, spans: list[Span], digests: list[str]) -> None:
         for span, digest in zip(spans, digests, strict=True):
@@ -29,9 +33,31 @@ class Holding:
             self._digests.pop(row, None)
             self._kept.forget(row)
 
+    def keep(self, batch: int, orders: list[Keep]) -> None:
+        for row, entry, tokens in orders:
+            self._stage.keep(batch, row, entry, tokens)
+            self._kept.keep(row, entry)
+            self._entries.add(entry)
+
+    def begin(self, row: int, entry: int, tokens: int, digest: str) -> None:
+        self._stage.begin(row, entry, tokens)
+        self._kept.begin(row, entry, tokens)
+        self.grew([Span(row, 0, tokens)], [digest])
+
+    def evict(self, entry: int) -> None:
+        self._stage.evict(entry)
+        self._kept.evict(entry)
+        self._entries.discard(entry)
+
+    def _evict_all(self) -> None:
+        """After a loss: some stage does not have them any more."""
+        for entry in list(self._entries):
+            self.evict(entry)
+
     def settle(self, wanted: dict[int, int]) -> dict[str, list[int]]:
         """After a loss: all rows but the wanted ones are forgotten, and those are no longer than wanted. Tells
         what is held and kept of each."""
+        self._evict_all()
         held = self._stage.park()
         for row in held.keys() - wanted.keys():
             self._stage.forget(row)
@@ -48,6 +74,7 @@ class Holding:
 
     def inventory(self) -> dict[str, list[tuple[int, str]]]:
         """For a head that knows none of the rows here: the lengths that each can go on from, and their digests."""
+        self._evict_all()
         held = self._stage.park()
         self.lengths = dict(held)
         told = {}

@@ -12,6 +12,7 @@ class Kept:
         self._bytes_max = bytes_max
         self._rows: dict[int, bytearray] = {}
         self._gaps: set[int] = set()  # rows of which something was not kept: the rest is of no use
+        self._entries: dict[int, bytearray] = {}  # of rows that have left and whose caches are kept
         self._kind: tuple[tuple[int, ...], str] = ((), "")
         self._held = 0
 
@@ -29,6 +30,8 @@ class Kept:
                 at, count = index * width * size, (end - start) * size
                 self._rows.setdefault(row, bytearray()).extend(data[at : at + count])
                 self._held += count
+        while self._held > self._bytes_max and self._entries:
+            self.evict(next(iter(self._entries)))
         while self._held > self._bytes_max:
             largest = max(self._rows, key=lambda row: len(self._rows[row]))
             self.forget(largest)
@@ -55,6 +58,19 @@ class Kept:
         if row in self._gaps:
             self._gaps.discard(row)
             self._gaps.add(number)
+
+    def keep(self, row: int, entry: int) -> None:
+        if row in self._rows:
+            self._entries[entry] = self._rows.pop(row)
+
+    def begin(self, row: int, entry: int, tokens: int) -> None:
+        found, size = self._entries.get(entry), tokens * self._token_bytes()
+        if found is not None and len(found) >= size:
+            self._rows[row] = found[:size]
+            self._held += size
+
+    def evict(self, entry: int) -> None:
+        self._held -= len(self._entries.pop(entry, b""))
 
     def forget(self, row: int) -> None:
         self._held -= len(self._rows.pop(row, b""))

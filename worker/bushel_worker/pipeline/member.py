@@ -307,6 +307,7 @@ def as_group(service: Service, stages: list[dict[str, Any]]) -> Service:
         reading_together=all(stage["together"] for stage in stages),
         tokens_per_second=min(stage["tokensPerSecond"] for stage in stages),
         context_tokens=min(stage["contextTokens"] for stage in stages),
+        trims=all(stage.get("trims", False) for stage in stages),
         spread=len(stages),
     )
 

@@ -46,6 +46,8 @@ class StageService:
             "replay": self._replay,
             "fill": self._fill,
             "adopt": self._adopt,
+            "begin": self._begin,
+            "evict": self._evict,
             "read": self._pass_on,
         }
 
@@ -90,6 +92,7 @@ class StageService:
     def _step(self, ring: Ring, came: Message) -> None:
         header, held = came.header, self._holding
         assert came.tensor is not None
+        held.keep(header["batch"], header["keep"])
         self._left(header["leave"])
         spans = [Span(row, length - 1, length) for row, length in zip(header["rows"], header["at"], strict=True)]
         self._check(spans)
@@ -121,17 +124,28 @@ class StageService:
         self._pass_down(ring, came)
 
     def _drop(self, ring: Ring, came: Message) -> None:
+        self._holding.keep(came.header["batch"], came.header["keep"])
         self._left(self._work.stage.rows_of(came.header["batch"]))
         self._work.stage.drop(came.header["batch"])
         self._pass_down(ring, came)
 
     def _forget(self, ring: Ring, came: Message) -> None:
+        self._holding.keep(-1, came.header["keep"])
         self._left([came.header["row"]])
         self._work.stage.forget(came.header["row"])
         self._pass_down(ring, came)
 
     def _park(self, ring: Ring, came: Message) -> None:
         self._work.stage.park()
+        self._pass_down(ring, came)
+
+    def _begin(self, ring: Ring, came: Message) -> None:
+        header = came.header
+        self._holding.begin(header["row"], header["entry"], header["tokens"], header["digest"])
+        self._pass_down(ring, came)
+
+    def _evict(self, ring: Ring, came: Message) -> None:
+        self._holding.evict(came.header["entry"])
         self._pass_down(ring, came)
 
     # --- operations of a group that forms, or forms again
