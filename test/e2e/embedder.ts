@@ -1,4 +1,6 @@
-// An embedding model for tests: the starter's folder with the files by which such models say what they are.
+// Embedding models for tests: the starter's folder with the files by which such models say what they are, and a
+// small BERT with random weights.
+import { execFileSync } from 'node:child_process'
 import { copyFileSync, linkSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
@@ -15,6 +17,15 @@ export function writeEmbedder(folder: string): void {
   writeFileSync(join(folder, 'modules.json'), JSON.stringify(pooling))
   mkdirSync(join(folder, '1_Pooling'))
   writeFileSync(join(folder, '1_Pooling', 'config.json'), '{"pooling_mode_lasttoken":true}')
+}
+
+/** Made by the helper of the worker's own tests; its vectors mean nothing, but they are a BERT's. */
+export function writeEncoder(folder: string): void {
+  const program =
+    'import sys; from pathlib import Path; from tests.encoders import write_encoder; write_encoder(Path(sys.argv[1]))'
+  const worker = resolve(import.meta.dirname, '..', '..', 'worker')
+  const env = { ...process.env, PYTHONPATH: worker, PYTHONDONTWRITEBYTECODE: '1' }
+  execFileSync(join(runtime, 'python', 'bin', 'python'), ['-c', program, folder], { env })
 }
 
 /** A link where it can be one: the weights are large. */

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { findPythonTool, installPython } from '../../src/cli/setup/python.ts'
 import { type TestDaemon, startDaemon } from './daemon.ts'
-import { writeEmbedder } from './embedder.ts'
+import { writeEncoder } from './embedder.ts'
 
 const folder = join(import.meta.dirname, 'sdk', 'python')
 const runtime = resolve(import.meta.dirname, '..', '..', '.runtime')
@@ -46,8 +46,8 @@ describe("Python's openai package", () => {
   before(async () => {
     python = await preparePython()
     models = mkdtempSync(join(tmpdir(), 'bushel-python-'))
-    writeEmbedder(join(models, 'embedder'))
-    // The embedder is loaded by name; the chat model comes with the first question.
+    writeEncoder(join(models, 'embedder'))
+    // An encoder of the BERT family is loaded by name; the chat model comes with the first question.
     const args = ['--model', join(models, 'embedder')]
     daemon = await startDaemon({ args, env: { BUSHEL_API_KEY: key } })
   })
@@ -60,7 +60,7 @@ describe("Python's openai package", () => {
   test('does what its users do every day', async (context) => {
     const { stdout, stderr } = await runPython(python, ['-I', join(folder, 'clients.py')], {
       env: { PATH: process.env['PATH'], BUSHEL_URL: daemon.url, BUSHEL_KEY: key },
-      timeout: 180_000,
+      timeout: 600_000,
     })
     context.diagnostic(stderr)
     const { checks } = JSON.parse(stdout) as Outcome

@@ -146,9 +146,15 @@ class Checks:
         texts = ["A cat sat on the mat.", "Rain fell all day."]
         given = self.client.embeddings.create(model="embedder", input=texts)  # asks for base64 by itself
         plain = self.client.embeddings.create(model="embedder", input=texts, encoding_format="float")
+        assert given.usage.prompt_tokens == 15 and given.data[0].embedding != given.data[1].embedding
         for one, other in zip(given.data, plain.data):
+            assert len(one.embedding) == 32
             assert abs(sum(value * value for value in one.embedding) - 1) < 1e-4
             assert max(abs(a - b) for a, b in zip(one.embedding, other.embedding)) < 1e-6
+        words = {"model": "embedder", "messages": ask("Hi")}
+        expect(openai.BadRequestError, "is an embedding model", lambda: self.client.chat.completions.create(**words))
+        long = {"model": "embedder", "input": "cat " * 80}
+        expect(openai.BadRequestError, "82 tokens", lambda: self.client.embeddings.create(**long))
         refused = {"model": MODEL, "input": "a"}
         expect(openai.BadRequestError, "not an embedding model", lambda: self.client.embeddings.create(**refused))
 
