@@ -146,7 +146,7 @@ class Checks:
         texts = ["A cat sat on the mat.", "Rain fell all day."]
         given = self.client.embeddings.create(model="embedder", input=texts)  # asks for base64 by itself
         plain = self.client.embeddings.create(model="embedder", input=texts, encoding_format="float")
-        assert given.usage.prompt_tokens == 15 and given.data[0].embedding != given.data[1].embedding
+        assert given.usage.prompt_tokens == 16 and given.data[0].embedding != given.data[1].embedding
         for one, other in zip(given.data, plain.data):
             assert len(one.embedding) == 32
             assert abs(sum(value * value for value in one.embedding) - 1) < 1e-4
