@@ -5,6 +5,7 @@ import type { DeploymentView } from '../../src/wire/cluster-view.ts'
 import { type Scored, askScored } from './scored.ts'
 import { Box, type Host, addScriptedModel, rankPids, until } from './hosts.ts'
 import { ask } from './client.ts'
+import { tryStructured } from '../support/structured.ts'
 
 const starter = 'SmolLM2-135M-Instruct'
 const prompts = [
@@ -117,6 +118,11 @@ describe('groups over three hosts', () => {
       ],
     )
     compare(await askAll(c), 1e-5)
+    // The head makes the masks, the last stage draws with them: a sample of schemas, asked from a third machine.
+    const count = isLong ? 40 : 6
+    const { valid, cut, refused } = await tryStructured(b, { model: starter, count })
+    assert.equal(valid + cut + refused.length, count)
+    assert.ok(valid >= count / 2, `${valid} of ${count} schemas gave a whole answer`)
     const drawn = await b.cli('ps', starter)
     assert.match(drawn.stdout, /stage 2 {2}layers 24–29[^]*rank 2 on c/)
   })

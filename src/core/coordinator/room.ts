@@ -1,5 +1,6 @@
 // Who makes room for a model that fits nowhere: models that requests have loaded and that nobody uses, the one
 // that was used longest ago first. What a person loaded stays, and so does whatever has answers to finish.
+import { assertNever } from '../assert.ts'
 import {
   type WantedDeployment,
   isDeploymentRemoved,
@@ -66,6 +67,8 @@ export function describeRoom(room: Exclude<Room, { kind: 'fits' }>): string {
       return room.staying.length === 0
         ? room.reason
         : `${room.reason}; ${room.staying.join(', ')} was loaded to stay: "bushel unload NAME" makes room`
+    default:
+      return assertNever(room)
   }
 }
 

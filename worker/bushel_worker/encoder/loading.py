@@ -74,7 +74,8 @@ def encoder_service(
     )
     if plan.tokens_max() < 8:
         raise ModelRefused(f"it needs more than the {load.limits.memory_bytes_max / 1e6:.0f} MB that this rank may use")
-    limits = [shape.tokens_max, tokens_told(folder), load.limits.context_tokens_max]
+    told = tokens_told(folder) or tokenizer.model_max_length  # absurdly large where nobody said
+    limits = [shape.tokens_max, int(min(told, shape.tokens_max)), load.limits.context_tokens_max]
     device, versions = about
     return Service(
         engine=EncoderEngine(model, pooling_of(folder)),
