@@ -63,7 +63,7 @@ async function ask(
 
 function post(where: Where, body: object): Promise<{ status: number; text: string }> {
   const { hostname, port } = new URL(typeof where === 'string' ? where : 'http://localhost')
-  const to = typeof where === 'string' ? { host: hostname, port } : where
+  const to = typeof where === 'string' ? { host: hostname, port } : { socketPath: where.socketPath }
   return new Promise((done, fail) => {
     const headers = { host: 'localhost', 'content-type': 'application/json' }
     const path = '/v1/chat/completions'
