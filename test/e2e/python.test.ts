@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
+import { Ollama } from 'ollama'
 import { findPythonTool, installPython } from '../../src/cli/setup/python.ts'
 import { type TestDaemon, startDaemon } from './daemon.ts'
 import { writeEncoder } from './embedder.ts'
@@ -55,6 +56,15 @@ describe("Python's openai package", () => {
   after(async () => {
     await daemon.stop()
     rmSync(models, { recursive: true })
+  })
+
+  test("the same encoder cuts long texts for Ollama's client, unless that would rather know", async () => {
+    const headers = { authorization: `Bearer ${key}` }
+    const ollama = new Ollama({ host: daemon.url, headers })
+    const asked = { model: 'embedder', input: 'cat '.repeat(80) }
+    const { embeddings, prompt_eval_count } = await ollama.embed(asked)
+    assert.deepEqual([embeddings[0]?.length, prompt_eval_count], [32, 64])
+    await assert.rejects(ollama.embed({ ...asked, truncate: false }), /82 tokens.*at most 64/)
   })
 
   test('does what its users do every day', async (context) => {

@@ -92,7 +92,7 @@ class Intake:
             if submit.purpose == "count":
                 self._count(submit)
                 return
-            if submit.purpose == "embed":
+            if submit.purpose in ("embed", "embed-start"):
                 self._embed(submit)
                 return
             if not getattr(self._service.engine, "writes", True):
@@ -134,6 +134,9 @@ class Intake:
             raise Refused("unsupported", "this model was not trained to embed, or is read in a way that is not known")
         ids = self._encode(submit)
         context = self._service.context_tokens
+        most = min(context, self._fitting)
+        if submit.purpose == "embed-start" and len(ids) > most:
+            ids = [*ids[: most - 1], ids[-1]]  # what closes a text is part of every text
         if len(ids) > context:
             raise Refused("prompt-too-long", f"the text has {len(ids)} tokens, but this model reads at most {context}")
         if len(ids) > self._fitting:

@@ -152,6 +152,10 @@ class Ranks(unittest.TestCase):
                 refused = rank.answer("c").end
                 self.assertEqual(refused["code"], "prompt-too-long")
                 self.assertIn("82 tokens", refused["message"])
+                rank.send(submit_frame("e", {"kind": "text", "text": "cat " * 80}, purpose="embed-start"))
+                rank.send(submit_frame("f", {"kind": "text", "text": "cat " * 62}, purpose="embed"))
+                cut, whole = rank.answer("e").end, rank.answer("f").end
+                self.assertEqual((cut["promptTokens"], cut["parts"]), (64, whole["parts"]))
                 rank.send(submit_frame("d", {"kind": "text", "text": "cat " * 62}, purpose="embed"))
                 self.assertEqual(rank.answer("d").end["promptTokens"], 64)
 
