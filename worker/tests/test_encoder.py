@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
+import mlx.nn as nn
 import numpy as np
+from mlx.utils import tree_flatten
 
 from bushel_worker.encoder.families import FAMILIES, shape_of, tensor_name
 from bushel_worker.encoder.loading import open_encoder
@@ -80,6 +82,19 @@ class Encoders(unittest.TestCase):
         wanted = states_of(config, tensors, ids)
         for queries_max in (1, 7, 60):
             self.assertLess(np.abs(self.states(config, ids, queries_max) - wanted).max(), 2e-5)
+
+    def test_a_quantised_model_is_close_to_the_one_it_was_made_of(self) -> None:
+        config, tensors = write_encoder(self.folder, intermediate_size=64)
+        model, _ = open_encoder(self.folder, config, mx.float32, True)
+        nn.quantize(model, group_size=32, bits=8)
+        mx.save_safetensors(str(self.folder / "model.safetensors"), dict(tree_flatten(model.parameters())))
+        told = {**config, "quantization": {"group_size": 32, "bits": 8}}
+        wanted = states_of(config, tensors, IDS)
+        for on_cpu in (True, False):
+            found, _ = open_encoder(self.folder, told, None, on_cpu)
+            *_, last = found.states(IDS, 1000)
+            self.assertLess(np.abs(np.array(last[0]) - wanted).max(), 0.2)
+            self.assertGreater(np.corrcoef(np.array(last[0]).ravel(), wanted.ravel())[0, 1], 0.999)
 
     def test_pooling_is_as_the_files_say(self) -> None:
         states = np.random.default_rng(3).normal(size=(5, 8)).astype(np.float32)
