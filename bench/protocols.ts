@@ -47,19 +47,18 @@ function ask(daemon: TestDaemon, extra: Record<string, unknown>): Promise<number
   )
 }
 
+/** Both rates of every pair side by side, and their ratios; who goes first changes. */
 async function inTurns(
   first: () => Promise<number>,
   second: () => Promise<number>,
 ): Promise<readonly number[]> {
   const ratios: number[] = []
   for (let index = 0; index < pairs; index++) {
-    if (index % 2 === 0) {
-      const a = await first()
-      ratios.push(a / (await second()))
-    } else {
-      const b = await second()
-      ratios.push((await first()) / b)
-    }
+    const early = index % 2 === 0 ? await first() : await second()
+    const late = index % 2 === 0 ? await second() : await first()
+    const [mine, other] = index % 2 === 0 ? [early, late] : [late, early]
+    say(`  with ${mine.toFixed(1)} tok/s, without ${other.toFixed(1)} tok/s`)
+    ratios.push(mine / other)
   }
   return ratios
 }
@@ -145,9 +144,9 @@ async function secondTurn(daemon: TestDaemon): Promise<Verdict[]> {
 async function mixed(daemon: TestDaemon): Promise<Verdict[]> {
   const count = Number(flags.requests)
   say(`${count} requests over all protocols, 16 at once …`)
-  const { wrong, seconds } = await mixedRequests(daemon.url, { model, count })
+  const { wrong, hungUp, seconds } = await mixedRequests(daemon.url, { model, count })
   for (const line of wrong.slice(0, 10)) say(`  ${line}`)
-  say(`  ${seconds.toFixed(1)} s`)
+  say(`  ${seconds.toFixed(1)} s, ${hungUp} hung up`)
   return [
     verdict(`wrong answers of ${count} mixed requests`, {
       value: wrong.length,

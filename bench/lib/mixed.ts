@@ -1,15 +1,10 @@
-// The same small questions in every protocol at once: whoever asks, and in whatever company, gets the same
-// answer.
+// A crowd of clients of every protocol at once, some of which hang up: whoever asks, and in whatever company, gets
+// the answer that was given to the same question when it was asked alone.
+import { type Form, forms } from './mixed-forms.ts'
 
-interface Form {
-  readonly name: string
-  readonly path: string
-  readonly body: (model: string, prompt: string) => object
-  readonly read: (text: string) => string
-}
-
-const tokens = 4
 const atOnce = 16
+/** Every so many requests one is begun and given up after its first words. */
+const hangUpEvery = 10
 const prompts = [
   'What is the capital of France?',
   'What is two plus two?',
@@ -21,153 +16,75 @@ const prompts = [
   'Spell the word cat.',
 ]
 
-const chat = (prompt: string): object[] => [{ role: 'user', content: prompt }]
-
-interface Parsed {
-  readonly choices?: { message?: { content: string }; delta?: { content?: string } }[]
-  readonly output?: { content: { text: string }[] }[]
-  readonly content?: { text: string }[]
-  readonly message?: { content: string }
-  readonly response?: string
-  readonly delta?: { text?: string } | string
+export interface MixedReport {
+  readonly wrong: readonly string[]
+  readonly hungUp: number
+  readonly seconds: number
 }
 
-const parse = (text: string): Parsed => JSON.parse(text) as Parsed
-
-function events(text: string): readonly Parsed[] {
-  return text
-    .split('\n')
-    .filter((line) => line.startsWith('data: {'))
-    .map((line) => parse(line.slice(6)))
+interface Question {
+  readonly model: string
+  readonly prompt: string
 }
 
-const forms: readonly Form[] = [
-  {
-    name: 'chat',
-    path: '/v1/chat/completions',
-    body: (model, prompt) => ({
-      model,
-      messages: chat(prompt),
-      max_tokens: tokens,
-      temperature: 0,
-    }),
-    read: (text) => parse(text).choices?.[0]?.message?.content ?? '',
-  },
-  {
-    name: 'chat stream',
-    path: '/v1/chat/completions',
-    body: (model, prompt) => ({
-      model,
-      messages: chat(prompt),
-      max_tokens: tokens,
-      temperature: 0,
-      stream: true,
-    }),
-    read: (text) =>
-      events(text)
-        .map(({ choices }) => choices?.[0]?.delta?.content ?? '')
-        .join(''),
-  },
-  {
-    name: 'responses',
-    path: '/v1/responses',
-    body: (model, input) => ({
-      model,
-      input,
-      max_output_tokens: tokens,
-      temperature: 0,
-      store: false,
-    }),
-    read: (text) => parse(text).output?.[0]?.content[0]?.text ?? '',
-  },
-  {
-    name: 'messages',
-    path: '/v1/messages',
-    body: (model, prompt) => ({
-      model,
-      messages: chat(prompt),
-      max_tokens: tokens,
-      temperature: 0,
-    }),
-    read: (text) => parse(text).content?.[0]?.text ?? '',
-  },
-  {
-    name: 'messages stream',
-    path: '/v1/messages',
-    body: (model, prompt) => ({
-      model,
-      messages: chat(prompt),
-      max_tokens: tokens,
-      temperature: 0,
-      stream: true,
-    }),
-    read: (text) =>
-      events(text)
-        .map(({ delta }) => (typeof delta === 'object' ? (delta.text ?? '') : ''))
-        .join(''),
-  },
-  {
-    name: 'ollama chat',
-    path: '/api/chat',
-    body: (model, prompt) => ({
-      model,
-      messages: chat(prompt),
-      options: { num_predict: tokens, temperature: 0 },
-    }),
-    read: (text) =>
-      text
-        .trim()
-        .split('\n')
-        .map((line) => parse(line).message?.content ?? '')
-        .join(''),
-  },
-  {
-    name: 'ollama generate',
-    path: '/api/generate',
-    body: (model, prompt) => ({
-      model,
-      prompt,
-      options: { num_predict: tokens, temperature: 0 },
-      stream: false,
-    }),
-    read: (text) => parse(text).response ?? '',
-  },
-]
-
-async function ask(
-  url: string,
-  form: Form,
-  about: { model: string; prompt: string },
-): Promise<string> {
-  const body = JSON.stringify(form.body(about.model, about.prompt))
+async function ask(url: string, form: Form, question: Question): Promise<string> {
+  const body = JSON.stringify(form.body(question))
   const response = await fetch(`${url}${form.path}`, { method: 'POST', body })
   const text = await response.text()
-  return response.ok ? form.read(text) : `status ${response.status}: ${text.slice(0, 200)}`
+  if (!response.ok) return `status ${response.status}: ${text.slice(0, 200)}`
+  try {
+    return form.read(text)
+  } catch {
+    return `unreadable: ${text.slice(0, 200)}`
+  }
+}
+
+/** Asks for a long story and goes away in the middle of it. */
+async function hangUp(url: string, { model }: Question): Promise<void> {
+  const leaving = new AbortController()
+  const messages = [{ role: 'user', content: 'Tell me a very long story.' }]
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    body: JSON.stringify({ model, messages, max_tokens: 400, stream: true }),
+    signal: leaving.signal,
+  })
+  await response.body?.getReader().read()
+  leaving.abort()
 }
 
 export async function mixedRequests(
   url: string,
   { model, count }: { model: string; count: number },
-): Promise<{ wrong: readonly string[]; seconds: number }> {
-  const [first] = forms
+): Promise<MixedReport> {
+  const startMs = performance.now()
   const wanted = new Map<string, string>()
   for (const prompt of prompts)
-    if (first !== undefined) wanted.set(prompt, await ask(url, first, { model, prompt }))
-  const wrong: string[] = []
-  const startMs = performance.now()
+    for (const form of forms)
+      if (!wanted.has(`${form.kind} ${prompt}`))
+        wanted.set(`${form.kind} ${prompt}`, await ask(url, form, { model, prompt }))
+  const wrong: string[] = [...wanted]
+    .filter(([, answer]) => /^(status|unreadable)/.test(answer))
+    .map(([asked, answer]) => `${asked}, alone: ${answer}`)
+  let hungUp = 0
   const waiting = Array.from({ length: count }, (_, number) => number).values()
   const sender = async (): Promise<void> => {
     for (const number of waiting) {
       const form = forms[number % forms.length] as Form
       const prompt =
         prompts[(number * 5 + Math.floor(number / forms.length)) % prompts.length] ?? ''
+      if (number % hangUpEvery === hangUpEvery - 1) {
+        await hangUp(url, { model, prompt })
+        hungUp += 1
+        continue
+      }
       const answer = await ask(url, form, { model, prompt })
-      if (answer !== wanted.get(prompt))
+      const due = wanted.get(`${form.kind} ${prompt}`)
+      if (answer !== due)
         wrong.push(
-          `${form.name}, "${prompt}": ${JSON.stringify(answer)}, not ${JSON.stringify(wanted.get(prompt))}`,
+          `${form.name}, "${prompt}": ${JSON.stringify(answer)}, not ${JSON.stringify(due)}`,
         )
     }
   }
   await Promise.all(Array.from({ length: atOnce }, sender))
-  return { wrong, seconds: (performance.now() - startMs) / 1000 }
+  return { wrong, hungUp, seconds: (performance.now() - startMs) / 1000 }
 }

@@ -71,6 +71,10 @@ export const limits = {
   rowsPerGroupMax: 32,
   /** How long a request may wait for a group that is being started or re-formed. */
   readyWaitMsMax: 600_000,
+  /** A model this long unused may make room for another; longer than figures take to become public. */
+  roomIdleMsMin: 3000,
+  /** How long a request for a model that fits nowhere waits before it is told so: room may just be on its way. */
+  roomWaitMsMax: 5000,
   /** A pause this long inside an answer is remembered, whatever the reason. */
   pauseNotedMs: 1500,
   /** A request that was alone when its group crashed this often is not tried again. */

@@ -61,6 +61,7 @@ const mappings: Readonly<Record<string, Mapping>> = {
   overloaded: { status: 429, type: 'rate_limit_error', code: 'overloaded' },
   'model-unloaded': { ...notReady, code: 'model_unloaded' },
   'wait-expired': notReady,
+  'no-room': { ...notReady, code: 'insufficient_memory' },
   stopping: { status: 503, type: 'server_error', code: 'stopping' },
 }
 

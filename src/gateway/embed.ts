@@ -19,6 +19,8 @@ export interface EmbedOrder {
   readonly cacheScope: string
   readonly response: ServerResponse
   readonly keepAliveMs?: number | null
+  /** Of a text that is too long the beginning is embedded, instead of refusing it. */
+  readonly cuts?: boolean
 }
 
 /** A chat model has hidden states too, but pooled they say little about meaning: no vectors beat misleading ones. */
@@ -30,12 +32,12 @@ export function refuseTalker({ model }: ServedModel): void {
 
 /** Null when the reader hung up first. */
 export function embed(order: EmbedOrder): Promise<Embedded | null> {
-  const { inputs, cacheScope, response } = order
+  const { inputs, cacheScope, response, cuts = false } = order
   return new Promise((resolve, reject) => {
     const vectors: Float32Array[] = []
     const asks = inputs.map((prompt, index) => ({
       prompt: index,
-      question: embedQuestion(prompt, cacheScope),
+      question: embedQuestion(prompt, { cacheScope, cuts }),
     }))
     const run = new AnswerRun(
       { ...order, asks },
@@ -59,9 +61,12 @@ export function embed(order: EmbedOrder): Promise<Embedded | null> {
   })
 }
 
-function embedQuestion(prompt: Prompt, cacheScope: string): Question {
+function embedQuestion(
+  prompt: Prompt,
+  { cacheScope, cuts }: { cacheScope: string; cuts: boolean },
+): Question {
   return {
-    purpose: 'embed',
+    purpose: cuts ? 'embed-start' : 'embed',
     prompt,
     sampling: {
       temperature: 0,

@@ -1,9 +1,9 @@
 // What a model folder holds: enough to place, name and trust it, without loading a weight.
-import { lstat, readFile, readdir, realpath } from 'node:fs/promises'
+import { lstat, readFile, readdir, realpath, stat } from 'node:fs/promises'
 import { basename, join, sep } from 'node:path'
 import { z } from 'zod'
 import type { ModelCut, SamplingDefaults } from '../core/cluster/group-plan.ts'
-import { modelCut } from './model-cut.ts'
+import { isEncoder, modelCut } from './model-cut.ts'
 import { ModelFileError, type TensorEntry, readSafetensorsHeader } from './safetensors-header.ts'
 
 export interface ModelFacts {
@@ -27,10 +27,13 @@ const textConfig = z.looseObject({
   model_type: z.string().optional(),
   num_hidden_layers: count.optional(),
   n_layer: count.optional(),
+  n_layers: count.optional(),
   hidden_size: count.optional(),
+  dim: count.optional(),
   n_embd: count.optional(),
   num_attention_heads: count.optional(),
   n_head: count.optional(),
+  n_heads: count.optional(),
   num_key_value_heads: count.nullish(),
   head_dim: count.nullish(),
   kv_lora_rank: count.nullish(),
@@ -52,7 +55,7 @@ const bytesPerCacheValue = 2
 export async function inspectFolder(folder: string): Promise<ModelFacts> {
   const config = await readConfig(folder)
   const text = { ...config, ...config.text_config }
-  const layers = text.num_hidden_layers ?? text.n_layer
+  const layers = text.num_hidden_layers ?? text.n_layer ?? text.n_layers
   const architecture = config.model_type ?? text.model_type
   if (architecture === undefined || layers === undefined) {
     throw new ModelFileError(
@@ -72,7 +75,7 @@ export async function inspectFolder(folder: string): Promise<ModelFacts> {
       weightsBytes += tensor.end - tensor.start
       const count = parametersIn(tensor, config.quantization?.bits)
       parameters += count
-      if (!/\.(layers|h|blocks)\.\d+\./.test(tensor.name)) edges += count
+      if (!/\.(layers|layer|h|blocks)\.\d+\./.test(tensor.name)) edges += count
     }
   }
   return {
@@ -83,7 +86,7 @@ export async function inspectFolder(folder: string): Promise<ModelFacts> {
     parameters,
     weightsBytes,
     defaults: await samplingDefaults(folder),
-    ...((await isEmbedder(folder)) ? { embeds: true } : {}),
+    ...(isEncoder(architecture) || (await isEmbedder(folder)) ? { embeds: true } : {}),
     cut: modelCut({
       architecture,
       config: text,
@@ -206,8 +209,13 @@ async function refuseOutside(folder: string, name: string): Promise<void> {
 
 async function sideFiles(folder: string): Promise<readonly string[]> {
   const wanted =
-    /^(config|generation_config|tokenizer|tokenizer_config|modules|special_tokens_map|added_tokens|vocab|chat_template)(\.json|\.jinja)?$|^merges\.txt$|\.tiktoken$|^tokenizer\.model$|^model\.safetensors\.index\.json$/
-  return (await readdir(folder)).filter((name) => wanted.test(name)).sort()
+    /^(config|generation_config|tokenizer|tokenizer_config|modules|sentence_bert_config|special_tokens_map|added_tokens|vocab|chat_template)(\.json|\.jinja)?$|^merges\.txt$|\.tiktoken$|^tokenizer\.model$|^model\.safetensors\.index\.json$/
+  const found = (await readdir(folder)).filter((name) => wanted.test(name)).sort()
+  const pooling = '1_Pooling/config.json'
+  const pools = (await stat(join(folder, pooling)).catch(() => null))?.isFile() === true
+  if (!pools) return found
+  await refuseOutside(folder, pooling)
+  return [...found, pooling]
 }
 
 function parametersIn(tensor: TensorEntry, bits: number | undefined): number {
@@ -222,8 +230,9 @@ function kvBytesPerToken(config: z.infer<typeof textConfig>, layers: number): nu
   if (config.kv_lora_rank != null) {
     return layers * (config.kv_lora_rank + (config.qk_rope_head_dim ?? 64)) * bytesPerCacheValue
   }
-  const heads = config.num_attention_heads ?? config.n_head ?? 1
+  const heads = config.num_attention_heads ?? config.n_head ?? config.n_heads ?? 1
   const headDim =
-    config.head_dim ?? Math.floor((config.hidden_size ?? config.n_embd ?? heads) / heads)
+    config.head_dim ??
+    Math.floor((config.hidden_size ?? config.n_embd ?? config.dim ?? heads) / heads)
   return layers * 2 * (config.num_key_value_heads ?? heads) * headDim * bytesPerCacheValue
 }

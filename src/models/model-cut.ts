@@ -35,6 +35,19 @@ function strategiesOf(architecture: string): Strategies | undefined {
   return strategiesByType.get(architecture)
 }
 
+/** Models that read a text whole and give its vector; the worker has them itself, and holds them whole. */
+export function isEncoder(architecture: string): boolean {
+  return encoders.has(architecture)
+}
+
+const encoders: ReadonlySet<string> = new Set([
+  'bert',
+  'roberta',
+  'xlm-roberta',
+  'camembert',
+  'distilbert',
+])
+
 /** What of config.json speaks of heads and experts; names differ between families. */
 export interface CutConfig {
   readonly [key: string]: unknown
@@ -56,7 +69,7 @@ export function modelCut(about: {
   const known = strategiesOf(architecture)
   return {
     // What the table does not know yet the worker tries, and refuses by name when it cannot.
-    pipeline: known?.pipeline ?? true,
+    pipeline: isEncoder(architecture) ? false : (known?.pipeline ?? true),
     tensor: known?.unevenTensor === true ? 'uneven' : known?.tensor === true ? 'even' : 'no',
     expert: experts > 0 && (known?.expert ?? true),
     heads,

@@ -55,6 +55,10 @@ export interface GenerationPorts {
   /** "removed" only by an explicit wish; a deployment that is merely not known yet is "absent". */
   readonly standingOf: (deployment: DeploymentId) => 'wanted' | 'removed' | 'absent'
   readonly hostOn: (machine: MachineId) => AttemptHost
+  /** Why a deployment can never be started as things stand; null while there is hope. */
+  readonly whyNoRoom: (deployment: DeploymentId) => string | null
+  /** Takes back a wish that was denied. */
+  readonly withdraw: (deployment: DeploymentId) => void
 }
 
 interface Live {
@@ -132,6 +136,7 @@ export class Generations {
 
   /** The cluster changed: those who wait ask again. */
   offer(): void {
+    const denied = new Map<DeploymentId, string | null>()
     for (const live of this.#live.values()) {
       if (live.generation.phase !== 'waiting') continue
       if (planted.requestForgotten && live.generation.attemptsMade > 0) continue
@@ -142,11 +147,29 @@ export class Generations {
         this.#advance(live, { kind: 'deployment-removed' })
         continue
       }
+      const noRoom = this.#whyNoRoom(live.generation, denied)
+      if (noRoom !== null) {
+        this.#advance(live, { kind: 'room-denied', reason: noRoom })
+        continue
+      }
       const expired = this.#ports.clock.nowMs() - waitingSinceMs >= limits.readyWaitMsMax
       // The reason is worked out only when it is about to be told.
       const waitedFor = expired ? this.#ports.waitingFor(request.deployment) : ''
       this.#advance(live, { kind: 'wait-checked', waitedFor })
     }
+    for (const [deployment, reason] of denied) if (reason !== null) this.#ports.withdraw(deployment)
+  }
+
+  /** Only for what has never begun: an answer that lost its group waits for the group. */
+  #whyNoRoom(
+    { attemptsMade, waitingSinceMs, request }: Generation,
+    known: Map<DeploymentId, string | null>,
+  ): string | null {
+    const waitedMs = this.#ports.clock.nowMs() - waitingSinceMs
+    if (attemptsMade > 0 || waitedMs < limits.roomWaitMsMax) return null
+    const { deployment } = request
+    if (!known.has(deployment)) known.set(deployment, this.#ports.whyNoRoom(deployment))
+    return known.get(deployment) ?? null
   }
 
   /** Ends every generation with an error that says why: the daemon is stopping. */

@@ -94,6 +94,7 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
   progress(): readonly RankProgress[] {
     const nowMs = this.#ports.clock.nowMs()
     return [...this.#kept.values()].map((kept) => ({
+      ...this.#useOf(kept),
       group: kept.group,
       rank: kept.rank,
       step: kept.progressed,
@@ -104,6 +105,11 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
       activeBytes: kept.activeBytes,
       queue: kept.rank === 0 ? this.attempts.countOf(kept.group) : 0,
     }))
+  }
+
+  #useOf({ rank, group }: Kept): { usedMs?: number } {
+    const usedMs = rank === 0 ? this.attempts.lastUsedMs(group) : null
+    return usedMs === null ? {} : { usedMs }
   }
 
   /** Pids of ranks that still live, for the daemon's last look around. */

@@ -18,6 +18,7 @@ import {
   lookUpModel,
   servedModels,
 } from '../core/serving/catalogue.ts'
+import { whyNoRoom } from '../core/serving/making-room.ts'
 import type { GenerationError, Question } from '../core/serving/request.ts'
 import {
   type Route,
@@ -31,6 +32,9 @@ import type { Entropy } from '../ports/entropy.ts'
 import type { AttemptHost } from './attempts.ts'
 import { type GenerationListener, Generations } from './generations.ts'
 import type { Machine } from './machine.ts'
+
+/** How often a load without a question looks whether it is through. */
+const lookEveryMs = 500
 
 export interface ServingPorts {
   readonly machine: Machine
@@ -59,6 +63,8 @@ export class Serving {
         return registers.has(registerKeys.deployment(id)) ? 'wanted' : 'absent'
       },
       waitingFor: (id) => this.#waitingFor(id),
+      whyNoRoom: (id) => whyNoRoom(machine.state, id, ports.clock.nowMs()),
+      withdraw: (id) => void this.#write(registerKeys.deployment(id), undefined),
     })
     machine.subscribe(() => this.generations.offer())
   }
@@ -171,6 +177,7 @@ export class Serving {
     const startedMs = clock.nowMs()
     return new Promise((resolve) => {
       const end = (outcome: GenerationError | null): void => {
+        cancelTimer()
         unsubscribe()
         signal.removeEventListener('abort', stop)
         resolve(outcome)
@@ -178,12 +185,21 @@ export class Serving {
       const stop = (): void => end({ code: 'cancelled', message: 'nobody waits for it any more' })
       const look = (): void => {
         if (readyGroups(machine.state, deployment).length > 0) return end(null)
-        if (clock.nowMs() - startedMs < limits.readyWaitMsMax) return
+        const waitedMs = clock.nowMs() - startedMs
+        if (waitedMs < limits.roomWaitMsMax) return
+        const noRoom = whyNoRoom(machine.state, deployment, clock.nowMs())
+        if (noRoom !== null) {
+          void this.#write(registerKeys.deployment(deployment), undefined)
+          return end({ code: 'no-room', message: noRoom })
+        }
+        if (waitedMs < limits.readyWaitMsMax) return
         const message = `Gave up waiting for ${this.#waitingFor(deployment)}`
         end({ code: 'wait-expired', message })
       }
       const unsubscribe = machine.subscribe(look)
       signal.addEventListener('abort', stop)
+      // A quiet cluster gives no occasion to look.
+      const cancelTimer = clock.every(lookEveryMs, look)
       look()
     })
   }

@@ -104,6 +104,7 @@ const holding = z.object({
   activeBytes: amount,
   tokensPerSecond: amount,
   queue: count.exactOptional(),
+  usedMs: z.number().exactOptional(),
   loadMs: amount.exactOptional(),
 })
 

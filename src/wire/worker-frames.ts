@@ -129,7 +129,7 @@ export const submitFrame = z.object({
   kind: z.literal('submit'),
   attempt: z.string(),
   /** Absent means "answer". A count is answered by accepted and an empty finished, an embedding by a finished with one part. */
-  purpose: z.enum(['answer', 'count', 'embed']).optional(),
+  purpose: z.enum(['answer', 'count', 'embed', 'embed-start']).optional(),
   prompt: promptSchema,
   sampling: samplingSchema,
   /** Of the whole answer, replayed ids included. Null: as many as the context still holds. */

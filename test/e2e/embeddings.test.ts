@@ -1,34 +1,14 @@
 // An embedding model through each protocol. The starter stands in for one: its folder, with the files by which
 // such models say what they are.
 import assert from 'node:assert/strict'
-import {
-  copyFileSync,
-  linkSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { Ollama } from 'ollama'
 import OpenAI from 'openai'
 import { type TestDaemon, startDaemon } from './daemon.ts'
-
-const runtime =
-  process.env['BUSHEL_RUNTIME'] ?? resolve(import.meta.dirname, '..', '..', '.runtime')
-const starter = join(runtime, 'models', 'SmolLM2-135M-Instruct')
-
-/** A link where it can be one: the weights are large. */
-function share(from: string, to: string): void {
-  try {
-    linkSync(from, to)
-  } catch {
-    copyFileSync(from, to)
-  }
-}
+import { writeEmbedder } from './embedder.ts'
 
 describe('embeddings', () => {
   let folder = ''
@@ -37,14 +17,7 @@ describe('embeddings', () => {
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'bushel-embedder-'))
     const model = join(folder, 'embedder')
-    mkdirSync(model)
-    for (const name of readdirSync(starter)) share(join(starter, name), join(model, name))
-    const pooling = [
-      { idx: 1, name: '1', path: '1_Pooling', type: 'sentence_transformers.models.Pooling' },
-    ]
-    writeFileSync(join(model, 'modules.json'), JSON.stringify(pooling))
-    mkdirSync(join(model, '1_Pooling'))
-    writeFileSync(join(model, '1_Pooling', 'config.json'), '{"pooling_mode_lasttoken":true}')
+    writeEmbedder(model)
     daemon = await startDaemon({ args: ['--model', model] })
   })
 

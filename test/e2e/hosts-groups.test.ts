@@ -5,6 +5,7 @@ import type { DeploymentView } from '../../src/wire/cluster-view.ts'
 import { type Scored, askScored } from './scored.ts'
 import { Box, type Host, addScriptedModel, rankPids, until } from './hosts.ts'
 import { ask } from './client.ts'
+import { tryStructured } from '../support/structured.ts'
 
 const starter = 'SmolLM2-135M-Instruct'
 const prompts = [
@@ -119,6 +120,16 @@ describe('groups over three hosts', () => {
     compare(await askAll(c), 1e-5)
     const drawn = await b.cli('ps', starter)
     assert.match(drawn.stdout, /stage 2 {2}layers 24–29[^]*rank 2 on c/)
+  })
+
+  test('schemas are kept over a pipeline, by the masks that its head makes for the last stage', async (t) => {
+    await load('--strategy', 'pipeline', '--layers', '14,10,6', '--machines', 'a,b,c')
+    // Six that must be refused are among them.
+    const count = isLong ? 40 : 12
+    const { valid, cut, refused } = await tryStructured(b, { model: starter, count })
+    t.diagnostic(`${valid} valid, ${cut} cut at max_tokens, ${refused.length} refused`)
+    assert.equal(valid + cut + refused.length, count)
+    assert.ok(valid >= count / 4, `${valid} of ${count} schemas gave a whole answer`)
   })
 
   test('tensor over three, and uneven over two, give the same tokens and logprobs to 1e-3', async () => {

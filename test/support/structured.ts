@@ -1,5 +1,6 @@
 // Asks a daemon for an answer to each schema and holds what ended by itself against ajv.
 import assert from 'node:assert/strict'
+import { request } from 'node:http'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { type MadeSchema, madeSchemas } from './schemas.ts'
 
@@ -24,8 +25,11 @@ const formats = {
 }
 const atOnce = 8
 
+/** Where the chat API is: an address, or the socket that leads to a host's daemon. */
+export type Where = string | { readonly socketPath: string }
+
 export async function tryStructured(
-  url: string,
+  where: Where,
   { model, count }: { model: string; count: number },
 ): Promise<StructuredReport> {
   const ajv = new Ajv2020({ strict: false, formats })
@@ -33,7 +37,7 @@ export async function tryStructured(
   const waiting = madeSchemas(count).entries()
   const worker = async (): Promise<void> => {
     for (const [number, made] of waiting) {
-      const reply = await ask(url, { model, made, number })
+      const reply = await ask(where, { model, made, number })
       judge(ajv, made, reply, report)
     }
   }
@@ -42,22 +46,36 @@ export async function tryStructured(
 }
 
 async function ask(
-  url: string,
+  where: Where,
   { model, made, number }: { model: string; made: MadeSchema; number: number },
 ): Promise<Reply> {
-  const response = await fetch(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    body: JSON.stringify({
-      model,
-      messages: [{ role: 'user', content: `Give me example ${number} as JSON.` }],
-      response_format: { type: 'json_schema', json_schema: { name: 'it', schema: made.schema } },
-      max_tokens: 64,
-      temperature: number % 2 === 0 ? 0 : 1,
-      seed: number,
-    }),
+  const { status, text } = await post(where, {
+    model,
+    messages: [{ role: 'user', content: `Give me example ${number} as JSON.` }],
+    response_format: { type: 'json_schema', json_schema: { name: 'it', schema: made.schema } },
+    max_tokens: 64,
+    temperature: number % 2 === 0 ? 0 : 1,
+    seed: number,
   })
-  assert.ok(response.status === 200 || response.status === 400, `${made.name}: ${response.status}`)
-  return (await response.json()) as Reply
+  assert.ok(status === 200 || status === 400, `${made.name}: ${status}`)
+  return JSON.parse(text) as Reply
+}
+
+function post(where: Where, body: object): Promise<{ status: number; text: string }> {
+  const { hostname, port } = new URL(typeof where === 'string' ? where : 'http://localhost')
+  const to = typeof where === 'string' ? { host: hostname, port } : { socketPath: where.socketPath }
+  return new Promise((done, fail) => {
+    const headers = { host: 'localhost', 'content-type': 'application/json' }
+    const path = '/v1/chat/completions'
+    const outgoing = request({ ...to, path, method: 'POST', headers }, (response) => {
+      let text = ''
+      response.setEncoding('utf8')
+      response.on('data', (chunk: string) => (text += chunk))
+      response.on('end', () => done({ status: response.statusCode ?? 0, text }))
+    })
+    outgoing.on('error', fail)
+    outgoing.end(JSON.stringify(body))
+  })
 }
 
 function judge(

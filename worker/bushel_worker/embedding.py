@@ -16,8 +16,9 @@ def pools_last_token(folder: Path) -> bool:
     """Whether a folder is an embedding model of this kind, by what sentence-transformers writes beside it."""
     try:
         told = json.loads((folder / "1_Pooling" / "config.json").read_text())
-        return told["pooling_mode_lasttoken"] is True
-    except (OSError, ValueError, KeyError, TypeError):
+        # Newer files name the way, older ones have a field for each.
+        return told.get("pooling_mode") == "lasttoken" or told.get("pooling_mode_lasttoken") is True
+    except (OSError, ValueError, AttributeError):
         return False
 
 

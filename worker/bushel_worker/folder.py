@@ -32,7 +32,7 @@ def check_folder(folder: Path) -> dict[str, Any]:
     """Returns the config."""
     if not folder.is_dir():
         raise ModelRefused(f'the folder "{folder}" does not exist')
-    root = folder.resolve()
+    root = _home_of(folder)
     files = sorted(path for path in folder.iterdir())
     for path in files:
         if path.is_symlink() and not path.resolve().is_relative_to(root):
@@ -51,6 +51,13 @@ def check_folder(folder: Path) -> dict[str, Any]:
     for path in weights:
         _check_safetensors(path)
     return config
+
+
+def _home_of(folder: Path) -> Path:
+    """What a model's links may not leave: its folder, or its repository in a hub's cache, whose snapshots are
+    links into the blobs beside them."""
+    root = folder.resolve()
+    return root.parent.parent if root.parent.name == "snapshots" else root
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -119,7 +119,7 @@ TO_WORKER = union(
     ),
     submit=dict(
         attempt=text(),
-        purpose=optional(one_of("answer", "count", "embed")),
+        purpose=optional(one_of("answer", "count", "embed", "embed-start")),
         prompt=_prompt,
         sampling=_sampling,
         tokensMax=nullable(positive),

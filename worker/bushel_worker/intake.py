@@ -92,9 +92,11 @@ class Intake:
             if submit.purpose == "count":
                 self._count(submit)
                 return
-            if submit.purpose == "embed":
+            if submit.purpose in ("embed", "embed-start"):
                 self._embed(submit)
                 return
+            if not getattr(self._service.engine, "writes", True):
+                raise Refused("unsupported", "this model turns texts into vectors and writes no answers")
             row = self._row(submit)
         except Refused as refused:
             self._fail(submit.attempt, refused.code, str(refused))
@@ -129,9 +131,17 @@ class Intake:
         if not getattr(self._service.engine, "embeds", False):
             raise Refused("unsupported", "this model, or the way it is split, gives no vectors")
         if not self._service.language.abilities.get("embeddings"):
-            raise Refused("unsupported", "only embedding models that are read at their last token are supported")
+            raise Refused("unsupported", "this model was not trained to embed, or is read in a way that is not known")
         ids = self._encode(submit)
-        self._allowance(len(ids), 1)
+        context = self._service.context_tokens
+        most = min(context, self._fitting)
+        if submit.purpose == "embed-start" and len(ids) > most:
+            ids = [*ids[: most - 1], ids[-1]]  # what closes a text is part of every text
+        if len(ids) > context:
+            raise Refused("prompt-too-long", f"the text has {len(ids)} tokens, but this model reads at most {context}")
+        if len(ids) > self._fitting:
+            message = f"the text has {len(ids)} tokens, but there is memory for {self._fitting} at a time"
+            raise Refused("request-too-large", message)
         limits = self._service.limits
         if self._loop.open.add(submit.attempt, limits.rows_max + limits.waiting_max) == "full":
             raise Refused("overloaded", "too many texts are waiting; try again later")

@@ -16,6 +16,8 @@ from mlx_lm.utils import dequantize_model, load_model, load_tokenizer
 
 from . import VERSION
 from .embedding import pools_last_token
+from .encoder.families import is_encoder
+from .encoder.loading import encoder_service, open_encoder
 from .engine import MlxEngine
 from .engine_port import Engine
 from .folder import ModelRefused
@@ -77,8 +79,20 @@ class LoadedStage:
 
 def build_service(load: Load, config: dict[str, Any], progress: Progress) -> Service:
     """Of a folder that `check_folder` has passed, with its config. Raises ModelRefused with the reason."""
+    if is_encoder(config):
+        return _build_encoder(load, config, progress)
     loaded = load_stage(load, config, progress)
     return service_of(load, loaded, MlxEngine(loaded.port, loaded.on_cpu), open_tokenizer(load, config))
+
+
+def _build_encoder(load: Load, config: dict[str, Any], progress: Progress) -> Service:
+    on_cpu = mx.default_device() == mx.cpu
+    limit = load.limits.memory_bytes_max
+    dtype = _DTYPES.get(load.dtype, mx.float32 if on_cpu else None)
+    model, shape = open_encoder(Path(load.model_path), config, dtype, on_cpu)
+    weights_bytes = _read_weights(model.groups(), limit, progress)
+    about = (device_name(on_cpu), versions())
+    return encoder_service(load, model, shape, (weights_bytes, _working_bytes(limit)), about, on_cpu)
 
 
 def service_of(load: Load, loaded: LoadedStage, engine: Engine, tokenizer: Any) -> Service:
@@ -109,7 +123,7 @@ def load_stage(load: Load, config: dict[str, Any], progress: Progress, company: 
         model = _open(Path(load.model_path))
         _set_dtype(model, load.dtype, on_cpu)
         stage = _cut(model, load)
-        weights_bytes = _read_weights(stage, limit, progress)
+        weights_bytes = _read_weights(stage.parameter_groups(), limit, progress)
     progress("self-test", 0, 1)
     vocabulary = int(_setting(config, "vocab_size") or 256)
     caches, tokens_per_second, width = _probe(stage, vocabulary)
@@ -242,8 +256,7 @@ def _limit_memory(limit: int) -> None:
         mx.set_wired_limit(min(int(recommended), limit))
 
 
-def _read_weights(stage: Stage, limit: int, progress: Progress) -> int:
-    groups = stage.parameter_groups()
+def _read_weights(groups: list[list[mx.array]], limit: int, progress: Progress) -> int:
     total = sum(array.nbytes for group in groups for array in group)
     _check_size(total, limit)
     _limit_memory(limit)

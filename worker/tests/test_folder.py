@@ -102,6 +102,22 @@ class Folders(unittest.TestCase):
         (self.folder / "model-2.safetensors").symlink_to("model.safetensors")
         check_folder(self.folder)
 
+    def test_a_snapshot_of_a_hub_cache_may_link_into_its_blobs_and_nowhere_else(self) -> None:
+        repository = self.folder.parent / "models--org--name"
+        snapshot = repository / "snapshots" / "abc"
+        snapshot.mkdir(parents=True)
+        (repository / "blobs").mkdir()
+        for number, path in enumerate(self.folder.iterdir()):
+            blob = repository / "blobs" / str(number)
+            path.rename(blob)
+            (snapshot / path.name).symlink_to(Path("..", "..", "blobs", str(number)))
+        self.assertEqual(check_folder(snapshot)["model_type"], "llama")
+        outside = self.folder.parent / "secret.safetensors"
+        outside.write_bytes(safetensors({}))
+        (snapshot / "model-2.safetensors").symlink_to(outside)
+        with self.assertRaisesRegex(ModelRefused, "link to a place outside"):
+            check_folder(snapshot)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -26,6 +26,25 @@ def asked(index: int, attempt: str = "") -> dict[str, Any]:
     return submit_frame(attempt or f"r{index}", STORIES[index], **asking)
 
 
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"enum": ["Ada", "Grace"]}, "age": {"type": "integer", "minimum": 0, "maximum": 99}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+KEPT: list[dict[str, Any]] = [
+    {"kind": "json-schema", "schema": PERSON},
+    {"kind": "regex", "pattern": "[0-9]{2}-(a|b)"},
+    {"kind": "json-schema", "schema": PERSON},
+]
+
+
+def kept(index: int) -> dict[str, Any]:
+    """A request whose answer keeps to a grammar; one of them is drawn at random."""
+    sampling = {"temperature": 1.0, "seed": "11"} if index == 2 else {}
+    return submit_frame(f"k{index}", "Invent a person.", grammar=KEPT[index], sampling=sampling, tokensMax=40)
+
+
 _alone: dict[str, Answer] = {}
 _weights: list[int] = []
 _whole: list[int] = []  # bytes that one process has which holds all of the model
@@ -42,6 +61,9 @@ def alone() -> dict[str, Answer]:
             for index in range(REQUESTS):
                 rank.send(asked(index))
             _alone.update((f"r{index}", rank.answer(f"r{index}")) for index in range(REQUESTS))
+            for index in range(len(KEPT)):
+                rank.send(kept(index))
+            _alone.update((f"k{index}", rank.answer(f"k{index}")) for index in range(len(KEPT)))
     return _alone
 
 
@@ -90,6 +112,20 @@ class Shared:
             self.assert_equal(self.group.answer(f"r{index}"), self.wanted[f"r{index}"])
         self.assertEqual(self.group.answer("gone").reason, "cancelled")
         self.assertEqual(self.group.answer("unread").reason, "cancelled")
+
+    def test_answers_keep_to_their_grammars_beside_a_free_one(self: Any) -> None:
+        head = self.group.head
+        head.send(asked(0, "free"))
+        for index in range(len(KEPT)):
+            head.send(kept(index))
+        for index in (0, 2):
+            answer = self.group.answer(f"k{index}")
+            person = json.loads(answer.text())
+            self.assertEqual((answer.reason, sorted(person)), ("stop", ["age", "name"]))
+            self.assertIn(person["name"], ("Ada", "Grace"))
+            self.assertEqual(answer.tokens, self.wanted[f"k{index}"].tokens)
+        self.assertRegex(self.group.answer("k1").text(), "^[0-9]{2}-(a|b)$")
+        self.assert_equal(self.group.answer("free"), self.wanted["r0"])
 
     def test_idle_ranks_use_no_processor(self: Any) -> None:
         self.group.head.send(asked(0, "before"))

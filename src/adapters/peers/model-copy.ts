@@ -21,12 +21,13 @@ export interface ModelShelf {
   filesOf(digest: ModelDigest): Promise<{ folder: string; files: readonly ModelFile[] } | null>
 }
 
+/** Of the folder itself, or one step down: what pools an embedding model lies in a folder of its own. */
 const fileName = z
   .string()
   .min(1)
   .max(255)
-  .regex(/^[^/\\]+$/)
-  .refine((name) => name !== '..' && name !== '.')
+  .regex(/^[^/\\]+(\/[^/\\]+)?$/)
+  .refine((name) => name.split('/').every((part) => part !== '..' && part !== '.'))
 const manifestSchema = z.object({
   files: z
     .array(
@@ -108,7 +109,9 @@ export async function copyModel(
   for (const file of files) {
     const report = (bytes: number): void =>
       job.progress({ doneBytes: finishedBytes + bytes, totalBytes })
-    await fetchFile(bulk, { ...job, file, path: join(partial, file.name), report })
+    const path = join(partial, file.name)
+    await mkdir(dirname(path), { recursive: true })
+    await fetchFile(bulk, { ...job, file, path, report })
     finishedBytes += file.size
     report(0)
   }

@@ -19,6 +19,7 @@ import type { Prober } from '../../ports/prober.ts'
 import { ModelStore } from '../../models/store.ts'
 import type { AttemptHost } from '../../runtime/attempts.ts'
 import { watchIdle } from '../../runtime/idle-unload.ts'
+import { watchRoom } from '../../runtime/make-room.ts'
 import { Machine, type Notes } from '../../runtime/machine.ts'
 import { RankSupervisor } from '../../runtime/ranks.ts'
 import { MemoryWatch } from '../../runtime/memory-watch.ts'
@@ -200,6 +201,7 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
     keepAliveMs: settings.keepAliveMs,
   })
   watchIdle({ machine, attempts: ranks.attempts, clock, notes })
+  watchRoom({ machine, clock, notes })
   const prober = (): Prober => createLocalProber(context)
   const facts = new FactsExchange({ machine: () => machine, peers, prober, port: peers.port })
   return { machine, serving, store, ranks, peers, facts, log }

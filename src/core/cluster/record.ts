@@ -50,6 +50,8 @@ export interface Holding {
   readonly loadMs?: number
   /** Requests that it reads, writes or keeps waiting. */
   readonly queue?: number
+  /** When a request of it last began or ended; monotonic time that travels as an age. */
+  readonly usedMs?: number
 }
 
 export interface ModelFetch {

@@ -18,6 +18,8 @@ export interface RankProgress {
   readonly tokensPerSecond: number
   readonly activeBytes: number
   readonly queue: number
+  /** When a request last began or ended, of a head that has had one. */
+  readonly usedMs?: number
 }
 
 export type RankReport =

@@ -103,6 +103,7 @@ export function takeProgress(
     const holding = state.holdings.get(holdingKey(seen.group, seen.rank))
     if (holding === undefined) continue
     const { group, rank, step, busy, tokens, tokensPerSecond, activeBytes, queue } = seen
+    const usedMs = seen.usedMs ?? holding.usedMs
     const frameMs = nowMs - seen.frameAgeMs
     if (step !== holding.step || busy !== holding.busy) {
       // Work that has just arrived starts its own clock: the idle time before it was no stall.
@@ -113,9 +114,11 @@ export function takeProgress(
     const news =
       tokens !== holding.tokens ||
       tokensPerSecond !== holding.tokensPerSecond ||
-      queue !== (holding.queue ?? 0)
+      queue !== (holding.queue ?? 0) ||
+      usedMs !== holding.usedMs
     if (news && nowMs - holding.statsMs >= statsEveryMs) {
-      const change = { tokens, tokensPerSecond, activeBytes, queue, statsMs: nowMs }
+      const used = usedMs === undefined ? {} : { usedMs }
+      const change = { tokens, tokensPerSecond, activeBytes, queue, ...used, statsMs: nowMs }
       out.events.push({ kind: 'holding-changed', group, rank, change })
     }
   }

@@ -14,7 +14,11 @@ export function withTimes(record: MachineRecord, nowMs: number): MachineRecord {
 function mapTimes(record: MachineRecord, map: (ms: number) => number): MachineRecord {
   return {
     ...record,
-    holdings: record.holdings.map((holding) => ({ ...holding, sinceMs: map(holding.sinceMs) })),
+    holdings: record.holdings.map((holding) => ({
+      ...holding,
+      sinceMs: map(holding.sinceMs),
+      ...(holding.usedMs === undefined ? {} : { usedMs: map(holding.usedMs) }),
+    })),
     failures: record.failures.map((failure) => ({ ...failure, atMs: map(failure.atMs) })),
   }
 }

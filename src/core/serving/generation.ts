@@ -101,6 +101,8 @@ export type GenerationInput =
     }
   /** A person unloaded the deployment; nothing will come of waiting. */
   | { readonly kind: 'deployment-removed' }
+  /** Its model fits nowhere, and nothing can make room for it. */
+  | { readonly kind: 'room-denied'; readonly reason: string }
   | { readonly kind: 'client-gone' }
 
 export type GenerationAction =
@@ -182,6 +184,8 @@ export function advanceGeneration(
       return loseAttempt(generation, { cause: input.cause, crash: input.crash ?? null }, nowMs)
     case 'deployment-removed':
       return generation.phase === 'waiting' ? giveUpUnloaded(generation) : unchanged
+    case 'room-denied':
+      return generation.phase === 'waiting' ? giveUpRoom(generation, input.reason) : unchanged
     case 'client-gone': {
       const { attempt } = generation
       return end(generation, attempt === null ? [] : [{ kind: 'attempt-cancel', attempt }])
@@ -360,6 +364,10 @@ function askForGroup(generation: Generation, nowMs: number): GenerationAction {
 function giveUpUnloaded(generation: Generation): GenerationStep {
   const message = 'The model was unloaded while the request waited for it; load it and ask again'
   return end(generation, [{ kind: 'client-fail', error: { code: 'model-unloaded', message } }])
+}
+
+function giveUpRoom(generation: Generation, message: string): GenerationStep {
+  return end(generation, [{ kind: 'client-fail', error: { code: 'no-room', message } }])
 }
 
 function checkWait(generation: Generation, waitedFor: string, nowMs: number): GenerationStep {

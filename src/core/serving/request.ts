@@ -51,8 +51,11 @@ export type Grammar =
   | { readonly kind: 'regex'; readonly pattern: string }
   | { readonly kind: 'lark'; readonly text: string }
 
-/** An answer, the number of tokens in the prompt alone, or the prompt's embedding. */
-export type Purpose = 'answer' | 'count' | 'embed'
+/**
+ * An answer, the number of tokens in the prompt alone, the prompt's embedding, or that of as much of its beginning
+ * as the model reads.
+ */
+export type Purpose = 'answer' | 'count' | 'embed' | 'embed-start'
 
 /** What a worker needs to answer; the same for every attempt. */
 export interface Question {

@@ -5,6 +5,7 @@ import { type MachineState, liveRecords, recentFailures } from '../cluster/state
 import { readinessOf } from '../coordinator/backoff.ts'
 import type { PlacementOutcome } from '../coordinator/placement.ts'
 import { previewPlacement } from '../coordinator/preview.ts'
+import { describeRoom, roomFor } from '../coordinator/room.ts'
 
 export type DeploymentStatus = 'ready' | 'starting' | 'waiting' | 'degraded'
 
@@ -38,7 +39,11 @@ export function conditionOf(
     }
   }
   const placed = previewPlacement(state, deployment)
-  const detail = placed.kind === 'refused' ? placed.reason : comingOf(state, placed)
+  const roomDetail = (): string => {
+    const room = roomFor(state, deployment, nowMs)
+    return room.kind === 'fits' ? 'about to start' : describeRoom(room)
+  }
+  const detail = placed.kind === 'refused' ? roomDetail() : comingOf(state, placed)
   return { status: 'waiting', detail, groups }
 }
 

@@ -21,6 +21,8 @@ const embedRequest = z.looseObject({
   input: z.union([z.string(), z.array(z.string()).max(limits.embeddingsPerRequestMax, many)], {
     error: `must be a text or a list of texts; ${many}`,
   }),
+  /** As Ollama does: a text that is too long is cut, unless a client would rather know. */
+  truncate: z.boolean().default(true),
   keep_alive: keepAliveField,
 })
 
@@ -50,17 +52,22 @@ export function addEmbed(app: GatewayApp, parts: GatewayParts): void {
     const request = parseBody(embedRequest, await readJson(c.env.incoming))
     const startMs = performance.now()
     const inputs = typeof request.input === 'string' ? [request.input] : request.input
-    return answer(c, parts, { request, inputs }, ({ vectors, promptTokens }) => ({
-      model: request.model,
-      embeddings: vectors.map((vector) => [...vector]),
-      total_duration: nanoseconds(performance.now() - startMs),
-      load_duration: 0,
-      prompt_eval_count: promptTokens,
-    }))
+    return answer(
+      c,
+      parts,
+      { request, inputs, cuts: request.truncate },
+      ({ vectors, promptTokens }) => ({
+        model: request.model,
+        embeddings: vectors.map((vector) => [...vector]),
+        total_duration: nanoseconds(performance.now() - startMs),
+        load_duration: 0,
+        prompt_eval_count: promptTokens,
+      }),
+    )
   })
   app.post('/api/embeddings', async (c) => {
     const request = parseBody(oldRequest, await readJson(c.env.incoming))
-    return answer(c, parts, { request, inputs: [request.prompt] }, ({ vectors }) => ({
+    return answer(c, parts, { request, inputs: [request.prompt], cuts: true }, ({ vectors }) => ({
       embedding: [...(vectors[0] ?? [])],
     }))
   })
@@ -72,6 +79,7 @@ function answer(
   asked: {
     request: { model: string; keep_alive?: z.infer<typeof keepAliveField> }
     inputs: readonly string[]
+    cuts: boolean
   },
   render: (embedded: Embedded) => object,
 ): Promise<Response> {
@@ -89,6 +97,7 @@ function answer(
       inputs,
       cacheScope: c.get('caller').scope,
       response: c.env.outgoing,
+      cuts: asked.cuts,
       ...(keptMs === undefined ? {} : { keepAliveMs: keptMs }),
     })
     return embedded === null ? null : render(embedded)
