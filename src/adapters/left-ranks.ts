@@ -8,9 +8,10 @@ export function rankArguments(home: string): readonly string[] {
   return ['-m', 'bushel_worker', '--home', home]
 }
 
-/** Ends every rank that runs for this home, and tells which; none where processes cannot be listed. */
+/** Ends every rank and launched script that runs for this home, and tells which; none where processes cannot be listed. */
 export async function endLeftRanks(home: string): Promise<readonly number[]> {
-  const left = ranksIn(await processTable(), home)
+  const table = await processTable()
+  const left = [...ranksIn(table, home), ...scriptsIn(table, home)]
   for (const pid of left) {
     try {
       process.kill(pid, 'SIGKILL')
@@ -26,6 +27,15 @@ export function ranksIn(table: string, home: string): readonly number[] {
   return table.split('\n').flatMap((line) => {
     const pid = Number(/^\s*(\d+)\s/.exec(line)?.[1])
     return line.trimEnd().endsWith(words) && pid > 1 ? [pid] : []
+  })
+}
+
+/** Launched scripts, and their keepers, are known by the folder they were copied into. */
+export function scriptsIn(table: string, home: string): readonly number[] {
+  const folder = ` ${home.replace(/\/$/, '')}/launches/`
+  return table.split('\n').flatMap((line) => {
+    const pid = Number(/^\s*(\d+)\s/.exec(line)?.[1])
+    return line.includes(folder) && pid > 1 ? [pid] : []
   })
 }
 

@@ -49,7 +49,7 @@ export class RankProcesses implements RankLauncher {
 }
 
 /** Ranks get what Python needs and nothing that could carry a secret. */
-function baseEnv(): Record<string, string> {
+export function baseEnv(): Record<string, string> {
   const kept: Record<string, string> = {}
   for (const name of [
     'PATH',

@@ -134,6 +134,12 @@ export class Host {
     this.daemon = null
   }
 
+  /** The command line on this host, left running; its pid is the command's own. */
+  spawnCli(args: readonly string[]): ChildProcess {
+    const [command, all] = this.#inside([join(programDir, 'bushel'), ...args])
+    return spawn(command, all, { env: this.#env, stdio: ['pipe', 'pipe', 'pipe'] })
+  }
+
   /** Runs the command line on this host. */
   cli(...args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
     const [command, all] = this.#inside([join(programDir, 'bushel'), ...args])
@@ -246,6 +252,16 @@ export class Box {
       `${this.hosts.length} hosts in one cluster`,
       20_000,
     )
+  }
+
+  /** Waits until every host sees every other alive, not the inviter alone. */
+  async allHear(): Promise<void> {
+    for (const host of this.hosts)
+      await until(async () => {
+        const view = (await host.get('/cluster/view')) as ClusterView | null
+        const heard = view?.machines.filter((machine) => machine.state === 'alive')
+        return heard?.length === this.hosts.length
+      }, `${host.name} to hear all others`)
   }
 
   host(name: string): Host {

@@ -47,6 +47,11 @@ export class RankEndpoints implements EndpointSource {
     return link === undefined ? endpoint : { ...endpoint, host: `${plain}%${localLink(link.link)}` }
   }
 
+  /** For a program that is no group of ours: our address towards that machine, and a port that is free now. */
+  async facing(machine: MachineId): Promise<{ host: string; port: number }> {
+    return freeEndpoint(this.#facing(machine, 'IPv4'))
+  }
+
   async #answer(
     plan: GroupPlan,
     ranks: readonly number[],
@@ -113,6 +118,14 @@ export class RankEndpoints implements EndpointSource {
 /** A link between two machines is named by both of its ends; ours comes first. */
 function localLink(link: string): string {
   return link.split('~')[0] ?? link
+}
+
+/** A port that is free on this address now; nobody holds it any more when this returns. */
+export async function freeEndpoint(host: string): Promise<{ host: string; port: number }> {
+  const held: (() => void)[] = []
+  const port = await freePort(host, held)
+  for (const release of held) release()
+  return { host, port }
 }
 
 function freePort(host: string, held: (() => void)[]): Promise<number> {

@@ -29,11 +29,12 @@ import { type DaemonFile, releaseDaemonFile, takeDaemonFile } from '../daemon-fi
 import { importGguf } from '../import-gguf.ts'
 import { type DaemonLog, openLog } from '../log.ts'
 import { rankEnv, requirePython, runtimePaths } from '../runtime-paths.ts'
-import type { Settings } from '../settings.ts'
+import { type Settings, loadSettings } from '../settings.ts'
 import { readVersion } from '../version.ts'
 import { createLocalProber } from '../machines/local-prober.ts'
 import { FactsExchange } from './facts-exchange.ts'
 import { wantFirstModel } from './first-model.ts'
+import { Launches } from './launch/launches.ts'
 import { listen } from './listen.ts'
 import { rankEndpoints } from './rank-endpoints.ts'
 import { membershipActions } from './membership-actions.ts'
@@ -127,6 +128,7 @@ interface Parts {
   readonly ranks: RankSupervisor
   readonly peers: Peers
   readonly facts: FactsExchange
+  readonly launches: Launches
   readonly log: DaemonLog
 }
 
@@ -142,7 +144,8 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
     importGguf: (source, destination) => importGguf({ paths, source, destination }),
   })
   const left = await endLeftRanks(settings.home)
-  if (left.length > 0) log.logger.warn({ pids: left }, 'ended ranks that an earlier daemon had left')
+  if (left.length > 0)
+    log.logger.warn({ pids: left }, 'ended ranks that an earlier daemon had left')
   const { models, warnings } = await store.refresh()
   for (const warning of warnings) log.logger.warn(warning)
   const journal = new DiskJournal(join(settings.home, 'state'))
@@ -195,7 +198,17 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
   watchIdle({ machine, attempts: ranks.attempts, clock, notes })
   const prober = (): Prober => createLocalProber(context)
   const facts = new FactsExchange({ machine: () => machine, peers, prober, port: peers.port })
-  return { machine, serving, store, ranks, peers, facts, log }
+  const launches = new Launches({
+    machine: () => machine,
+    peers,
+    facts,
+    endpoints,
+    paths,
+    home: settings.home,
+    isAllowed: () => loadSettings({}, context.env).allowLaunch,
+    notes,
+  })
+  return { machine, serving, store, ranks, peers, facts, launches, log }
 }
 
 function buildGateway(
@@ -222,6 +235,7 @@ function buildGateway(
       serving,
       store,
       facts: parts.facts,
+      launches: parts.launches,
       membership: membershipActions({ machine, peers }),
       nowMs: () => systemClock.nowMs(),
       stop,
