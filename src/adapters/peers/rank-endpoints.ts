@@ -83,7 +83,11 @@ export class RankEndpoints implements EndpointSource {
     const host = this.#facing(machineOf(from), 'any')
     const port = await freePort(host, held)
     if (ringPrevious === null) return { host, port }
-    const ringHost = this.#facing(machineOf(ringPrevious), 'IPv4')
+    const me = placed[rank]
+    const stage = me === undefined ? undefined : plan.stages[me.stage]
+    // All ranks of a JACCL world meet the first one, not its neighbour alone.
+    const meeting = me?.worldRank === 0 ? stage?.meeting : undefined
+    const ringHost = meeting ?? this.#facing(machineOf(ringPrevious), 'IPv4')
     return { host, port, ring: { host: ringHost, port: await freePort(ringHost, held) } }
   }
 

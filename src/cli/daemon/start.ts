@@ -183,7 +183,16 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
   const clock = systemClock
   const machine: Machine = new Machine(
     initialState(self, { ...loaded.content, nowMs: clock.nowMs() }),
-    { clock, entropy: cryptoEntropy, network, journal, ranks, models: fetches, notes },
+    {
+      clock,
+      entropy: cryptoEntropy,
+      network,
+      journal,
+      ranks,
+      models: fetches,
+      facts: { collect: () => void facts.learn() },
+      notes,
+    },
   )
   const traffic = wireTraffic({ machine, network, local: ranks.attempts, clock, ranks })
   watchBelonging(machine, peers)
