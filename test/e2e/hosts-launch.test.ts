@@ -4,6 +4,7 @@ import type { ChildProcess } from 'node:child_process'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import type { LinkView } from '../../src/wire/link-measurement.ts'
 import { Box, type Host, until } from './hosts.ts'
 
 const sumScript = `
@@ -35,6 +36,16 @@ while True:
     time.sleep(0.05)
 `
 
+/** What the operating system cannot say of a cable that is none. */
+function configOf(name: string): string {
+  const others = ['a', 'b', 'c'].filter((other) => other !== name)
+  const links = others.flatMap((other) => [
+    `[links.tb-${other}]\nkind = "thunderbolt"\ngbps = 1`,
+    `[links.eth-${other}]\nkind = "ethernet"\ngbps = 0.1`,
+  ])
+  return `allow_launch = true\n${links.join('\n')}\n`
+}
+
 interface Running {
   readonly child: ChildProcess
   readonly output: () => string
@@ -46,11 +57,13 @@ describe('launches over three hosts', () => {
   let a: Host, b: Host, c: Host
 
   before(async () => {
+    // Here the links are measured when they come up, as on anybody's machines.
+    process.env['BUSHEL_MEASURE_LINKS'] = 'on'
     box = await Box.open(['a', 'b', 'c'])
     a = box.host('a')
     b = box.host('b')
     c = box.host('c')
-    for (const host of box.hosts) host.write('config.toml', 'allow_launch = true\n')
+    for (const host of box.hosts) host.write('config.toml', configOf(host.name))
     a.write('program/sum.py', sumScript)
     a.write('program/helper.py', helper)
     a.write('waiting/wait.py', waitScript)
@@ -131,14 +144,14 @@ describe('launches over three hosts', () => {
   })
 
   test('a machine that does not allow launches refuses, and says how to allow them', async () => {
-    b.write('config.toml', '')
+    b.write('config.toml', configOf('b').replace('true', 'false'))
     const { code, stderr } = await a.cli('launch', '--', join(a.home, 'program/sum.py'))
     assert.equal(code, 1)
     assert.match(
       stderr,
       /Cannot launch: b does not allow launches; .*allow_launch = true.*config\.toml on b/,
     )
-    b.write('config.toml', 'allow_launch = true\n')
+    b.write('config.toml', configOf('b'))
     await nothingLeft()
   })
 
@@ -156,6 +169,47 @@ describe('launches over three hosts', () => {
       }),
     )
     await nothingLeft()
+  })
+
+  test('every link was measured when it came up, and both of its machines know', async () => {
+    for (const host of box.hosts)
+      await until(async () => {
+        const links = (await host.get('/cluster/links')) as LinkView[] | null
+        return links?.length === 4 && links.every((link) => link.measured?.gbps != null)
+      }, `the links of ${host.name} to be measured`)
+  })
+
+  test('a link throttled to 150 Mb/s is measured within 15%, and flagged with the likely cause', async () => {
+    const shape = ['tbf', 'rate', '150mbit', 'burst', '32kb', 'latency', '30ms']
+    box.shape('a', 'b', 'thunderbolt', shape)
+    box.shape('b', 'a', 'thunderbolt', shape)
+    const links = (await a.json('links', '--measure', '--seconds', '1.2')) as LinkView[]
+    const slow = links.find((link) => link.link === 'tb-b~tb-a')?.measured
+    console.log(`  throttled to 0.150 Gb/s, measured ${slow?.gbps?.slower.toFixed(3)} Gb/s`)
+    for (const direction of ['forward', 'backward'] as const) {
+      const gbps = slow?.gbps?.[direction] ?? 0
+      assert.ok(Math.abs(gbps - 0.15) <= 0.15 * 0.15, `${direction} ${gbps} Gb/s`)
+    }
+    assert.equal(slow?.nominalGbps, 1)
+    assert.equal(slow?.slow, true)
+    // Which of them it is depends on how busy the computer is that runs this test.
+    assert.match(slow?.likelyCause ?? '', /cable or a limit on the way|round trips vary widely/)
+    const whole = links.find((link) => link.link === 'tb-c~tb-a')?.measured
+    assert.equal(whole?.slow, false, JSON.stringify(whole))
+    // The other end was told, and shows it beside the nominal figure.
+    const { stdout } = await b.cli('links')
+    assert.match(stdout, /a +tb-a~tb-b .* Mb\/s SLOW +1\.0 Gb\/s/)
+    assert.match(
+      stdout,
+      /a over tb-a~tb-b is slow: .* could be expected; likely (the cable|round trips)/,
+    )
+  })
+
+  test('only the command line of this machine may launch, whatever keys there are', () => {
+    const answer = a.sh(
+      'curl -s -X POST -H "Authorization: Bearer any" -d "{}" http://127.0.0.1:28743/cluster/launch',
+    )
+    assert.match(answer, /daemon's own token/)
   })
 
   test('a daemon that is killed takes the ranks of every machine with it', async () => {

@@ -71,7 +71,14 @@ export class Host {
   }
 
   get #env(): NodeJS.ProcessEnv {
-    return { ...process.env, BUSHEL_HOME: this.home, HOME: this.home, MKL_NUM_THREADS: '1' }
+    return {
+      // Probes of many links at once would be felt by whatever else is timed.
+      BUSHEL_MEASURE_LINKS: 'off',
+      ...process.env,
+      BUSHEL_HOME: this.home,
+      HOME: this.home,
+      MKL_NUM_THREADS: '1',
+    }
   }
 
   /** Files in this host's own home. */
@@ -280,6 +287,12 @@ export class Box {
     for (const a of left)
       for (const b of right)
         for (const kind of ['thunderbolt', 'ethernet'] as const) this.link(a, b, kind, state)
+  }
+
+  /** What a sends to b over one cable goes through this queueing discipline. */
+  shape(a: string, b: string, kind: LinkKind, discipline: readonly string[]): void {
+    const device = `${prefixOf[kind]}-${b}`
+    execFileSync('tc', ['-n', a, 'qdisc', 'add', 'dev', device, 'root', ...discipline])
   }
 
   /** What a sends to b is lost; what b sends arrives. A queue that holds nothing drops everything. */

@@ -35,6 +35,7 @@ import { createLocalProber } from '../machines/local-prober.ts'
 import { FactsExchange } from './facts-exchange.ts'
 import { wantFirstModel } from './first-model.ts'
 import { Launches } from './launch/launches.ts'
+import { LinkMeasurements } from './link-measurements.ts'
 import { listen } from './listen.ts'
 import { rankEndpoints } from './rank-endpoints.ts'
 import { membershipActions } from './membership-actions.ts'
@@ -129,6 +130,7 @@ interface Parts {
   readonly peers: Peers
   readonly facts: FactsExchange
   readonly launches: Launches
+  readonly links: LinkMeasurements
   readonly log: DaemonLog
 }
 
@@ -217,7 +219,15 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
     isAllowed: () => loadSettings({}, context.env).allowLaunch,
     notes,
   })
-  return { machine, serving, store, ranks, peers, facts, launches, log }
+  const links = new LinkMeasurements({
+    machine: () => machine,
+    peers,
+    facts,
+    clock,
+    notes,
+    atJoin: settings.measureLinks,
+  })
+  return { machine, serving, store, ranks, peers, facts, launches, links, log }
 }
 
 function buildGateway(
@@ -245,7 +255,7 @@ function buildGateway(
       store,
       facts: parts.facts,
       launches: parts.launches,
-      membership: membershipActions({ machine, peers }),
+      membership: membershipActions({ machine, peers, links: parts.links }),
       nowMs: () => systemClock.nowMs(),
       stop,
     }),

@@ -19,7 +19,7 @@ export interface MembershipActions {
   asking(): readonly (object & { name: string; words: string })[]
   nearby(): readonly object[]
   links(): readonly object[]
-  /** Sends over each link for a while and counts what arrives. */
+  /** Sends over each link, so long in each of a few transfers, and counts what arrives. */
   measureLinks(milliseconds: number): Promise<readonly object[]>
   remove(name: string): Outcome<Named>
   leave(): Outcome<Named>
@@ -33,7 +33,7 @@ export function addMembershipRoutes(app: GatewayApp, actions: MembershipActions)
   app.get('/cluster/nearby', (c) => c.json({ nearby: actions.nearby(), asking: actions.asking() }))
   app.get('/cluster/links', (c) => c.json(actions.links()))
   app.post('/cluster/links/measure', async (c) => {
-    const body = z.object({ milliseconds: z.number().min(100).max(10_000).default(1000) })
+    const body = z.object({ milliseconds: z.number().min(50).max(10_000).default(400) })
     const { milliseconds } = parseBody(body, await readJson(c.env.incoming))
     return c.json(await actions.measureLinks(milliseconds))
   })
