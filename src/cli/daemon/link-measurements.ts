@@ -29,6 +29,8 @@ const joinTransferMs = 100
 /** A link that has just come up is still being joined by others; and a flapping one is not measured at each beat. */
 const settleMs = 3000
 const againAfterMs = 3_600_000
+/** After one that gave no figure. */
+const retryMs = 30_000
 const lookEveryMs = 1000
 
 export class LinkMeasurements {
@@ -97,8 +99,10 @@ export class LinkMeasurements {
       const key = keyOf(peer, link)
       const seenMs = this.#seenMs.get(key) ?? nowMs
       this.#seenMs.set(key, seenMs)
-      const lastMs = this.#known.get(key)?.atMs ?? -Infinity
-      return self < peer && nowMs - seenMs >= settleMs && nowMs - lastMs > againAfterMs
+      const known = this.#known.get(key)
+      const restMs = known?.measured.gbps === null ? retryMs : againAfterMs
+      const isDue = known === undefined || nowMs - known.atMs > restMs
+      return self < peer && nowMs - seenMs >= settleMs && isDue
     })
   }
 
