@@ -18,7 +18,7 @@ import time
 FROM_DAEMON = 3
 TO_DAEMON = 4
 #: A script that handles TERM may finish a write; all ranks must be gone within two seconds.
-GRACE_SECONDS = 1.0
+GRACE_SECONDS = 0.6
 IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE)
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36

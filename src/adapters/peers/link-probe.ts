@@ -153,10 +153,10 @@ async function countArrivals(socket: TLSSocket, milliseconds: number): Promise<T
     socket.on('data', (chunk: Buffer) => {
       lastMs = performance.now()
       startedMs ??= lastMs
-      if (lastMs - startedMs >= milliseconds && bytes > 0) return resolve()
       if (lastMs - startedMs < milliseconds / 4) return
       if (firstMs === null) firstMs = lastMs
       else bytes += chunk.length
+      if (lastMs - startedMs >= milliseconds && bytes > 0) resolve()
     })
   })
   await Promise.race([counted, once(socket, 'close'), sleep(milliseconds + patienceMs)])
