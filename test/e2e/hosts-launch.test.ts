@@ -183,7 +183,7 @@ describe('launches over three hosts', () => {
     const shape = ['tbf', 'rate', '50mbit', 'burst', '32kb', 'latency', '100ms']
     box.shape('a', 'b', 'thunderbolt', shape)
     box.shape('b', 'a', 'thunderbolt', shape)
-    const links = (await a.json('links', '--measure')) as LinkView[]
+    const links = (await a.json('links', 'b', '--measure')) as LinkView[]
     const slow = links.find((link) => link.link === 'tb-b~tb-a')?.measured
     console.log(`  throttled to 0.050 Gb/s, measured ${slow?.gbps?.slower.toFixed(3)} Gb/s`)
     for (const direction of ['forward', 'backward'] as const) {
@@ -194,7 +194,7 @@ describe('launches over three hosts', () => {
     assert.equal(slow?.slow, true)
     // Which of them it is depends on how busy the computer is that runs this test.
     assert.match(slow?.likelyCause ?? '', /cable or a limit on the way|round trips vary widely/)
-    const whole = links.find((link) => link.link === 'tb-c~tb-a')?.measured
+    const whole = links.find((link) => link.link === 'eth-b~eth-a')?.measured
     assert.equal(whole?.slow, false, JSON.stringify(whole))
     // The other end was told, and shows it beside the nominal figure.
     const { stdout } = await b.cli('links')

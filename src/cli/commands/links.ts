@@ -1,7 +1,7 @@
 // bushel links: what lies between this machine and the others, as measured.
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { clusterView } from '../../wire/cluster-view.ts'
+import { type ClusterView, clusterView } from '../../wire/cluster-view.ts'
 import { type LinkView, linkView } from '../../wire/link-measurement.ts'
 import { type CliContext, UserError, exitCodes } from '../command.ts'
 import { formatDuration } from '../../core/units.ts'
@@ -9,27 +9,37 @@ import { requireDaemon } from '../daemon-client.ts'
 import { homeDir } from '../settings.ts'
 import { table } from '../table.ts'
 
+interface Options {
+  readonly measure?: boolean
+  readonly seconds: string
+  readonly json?: boolean
+}
+
 /** Three transfers in each direction of every link. */
 const transfers = 6
 
 export function register(command: Command, context: CliContext): void {
   command
+    .argument('[machine]', 'only the links to this one')
     .option('--measure', 'send over each link and count what arrives')
     .option('--seconds <n>', 'how long per link, with --measure', '2.4')
-    .action(async (options: { measure?: boolean; seconds: string; json?: boolean }) => {
+    .action(async (machine: string | undefined, options: Options) => {
       const daemon = requireDaemon(homeDir(context.env))
       const milliseconds = Math.round((Number(options.seconds) * 1000) / transfers)
       if (!(milliseconds >= 50 && milliseconds <= 10_000))
         throw new UserError(`--seconds takes a number from 0.3 to 60, not "${options.seconds}"`, {
           exitCode: exitCodes.usage,
         })
-      const links = z
+      const { machines } = clusterView.parse(await daemon.get('/cluster/view'))
+      const peer = machine === undefined ? undefined : peerNamed(machines, machine)
+      const all = z
         .array(linkView)
         .parse(
           options.measure === true
-            ? await daemon.post('/cluster/links/measure', { milliseconds })
+            ? await daemon.post('/cluster/links/measure', { milliseconds, to: peer?.id ?? null })
             : await daemon.get('/cluster/links'),
         )
+      const links = all.filter((link) => peer === undefined || link.peer === peer.id)
       if (options.json === true) {
         context.out.json(links)
         return
@@ -38,7 +48,6 @@ export function register(command: Command, context: CliContext): void {
         context.out.result('No other machine is connected; "bushel invite" lets one in.')
         return
       }
-      const { machines } = clusterView.parse(await daemon.get('/cluster/view'))
       const nameOf = ({ peer }: LinkView): string =>
         machines.find((machine) => machine.id === peer)?.name ?? peer.slice(0, 8)
       const head = [
@@ -63,6 +72,13 @@ export function register(command: Command, context: CliContext): void {
             `${nameOf(link)} over ${link.link} is slow: ${rate(link.measured.gbps?.slower)} where ${rate(link.measured.expectedGbps)} could be expected; likely ${link.measured.likelyCause ?? 'the link itself'}`,
           )
     })
+}
+
+function peerNamed(machines: ClusterView['machines'], name: string): { id: string } {
+  const found = machines.find((machine) => machine.name === name || machine.id === name)
+  if (found !== undefined) return found
+  const names = machines.map((machine) => machine.name).join(', ')
+  throw new UserError(`There is no machine "${name}" in this cluster; there are: ${names}`)
 }
 
 function rowOf(link: LinkView, name: string): string[] {

@@ -69,10 +69,11 @@ export class LinkMeasurements {
   }
 
   /** All links of this machine, one after the other: those that share a controller would steal from each other. */
-  async measureAll(transferMs: number): Promise<void> {
+  async measureAll(transferMs: number, only: MachineId | null): Promise<void> {
     const { facts, peers } = this.#parts
     const { machines } = await facts.collect()
-    for (const status of peers.network.links()) await this.#measure(status, machines, transferMs)
+    for (const status of peers.network.links())
+      if (only === null || status.peer === only) await this.#measure(status, machines, transferMs)
   }
 
   async #look(): Promise<void> {
@@ -130,7 +131,7 @@ export class LinkMeasurements {
       const context = linkContext(machines, { ...names, local, remote }, await this.#ceiling())
       const measured: LinkMeasurement = {
         ...measureLink(samples, context),
-        class: context.class,
+        class: context.isKnown ? context.class : null,
         nominalGbps: context.nominalGbps.known ? context.nominalGbps.value : null,
         error: null,
       }

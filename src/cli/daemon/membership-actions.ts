@@ -56,9 +56,11 @@ export function membershipActions(parts: Parts): MembershipActions {
         .nearby()
         .map(({ machine: id, name, version, host, link }) => ({ id, name, version, host, link })),
     links: () => links.links(),
-    async measureLinks(milliseconds) {
-      await links.measureAll(milliseconds)
-      return links.links()
+    async measureLinks(milliseconds, to) {
+      const found = to === null ? null : member(machine, to)
+      if (found !== null && 'refused' in found) return found
+      await links.measureAll(milliseconds, found?.machine ?? null)
+      return { links: links.links() }
     },
     async drain(name, on) {
       const { self } = machine.state

@@ -28,6 +28,7 @@ test('linkContext() claims no speed for a link that nobody knows', async () => {
   const facts = await probeAll(scriptCluster(cluster, {}))
   const ends = { self: 'anna', peer: 'ben', local: 'en99', remote: 'en98' }
   const context = linkContext(facts, ends, null)
+  assert.equal(context.isKnown, false)
   assert.equal(context.nominalGbps.known, false)
   assert.deepEqual(context.via, [])
 })

@@ -18,7 +18,7 @@ export function linkContext(
   machines: readonly MachineFacts[],
   ends: LinkEnds,
   ceilingGbps: number | null,
-): LinkContext {
+): LinkContext & { readonly isKnown: boolean } {
   const { self, peer, local, remote } = ends
   const between = buildTopology(machines).links.filter((link) =>
     link.ends.every((end) => end.machine === self || end.machine === peer),
@@ -27,6 +27,8 @@ export function linkContext(
     link.ends.some((end) => end.machine === machine && end.interface === name)
   const found = between.find((link) => isEnd(link, self, local) && isEnd(link, peer, remote))
   return {
+    isKnown: found !== undefined,
+    // Only for the words of a likely cause, which needs a nominal figure first.
     class: found?.class ?? 'ethernet',
     nominalGbps:
       found?.gbps ?? unknown('not-printed', `nobody says what the link ${local}~${remote} is`),
