@@ -7,6 +7,7 @@ import { cryptoEntropy } from '../../adapters/crypto-entropy.ts'
 import { DiskJournal } from '../../adapters/disk-journal.ts'
 import { loadIdentity } from '../../adapters/identity.ts'
 import { endLeftRanks } from '../../adapters/left-ranks.ts'
+import type { RankEndpoints } from '../../adapters/peers/rank-endpoints.ts'
 import { RankProcesses } from '../../adapters/rank-process.ts'
 import { systemClock } from '../../adapters/system-clock.ts'
 import { initialState } from '../../core/cluster/state.ts'
@@ -207,27 +208,42 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
     keepAliveMs: settings.keepAliveMs,
   })
   watchIdle({ machine, attempts: ranks.attempts, clock, notes })
+  const machineParts = { settings, context, machine: () => machine, peers, endpoints, notes }
+  const { facts, launches, links } = aroundMachines(machineParts)
+  return { machine, serving, store, ranks, peers, facts, launches, links, log }
+}
+
+/** What machines ask of each other beside groups and models: what they are made of, programs, links. */
+function aroundMachines(parts: {
+  settings: Settings
+  context: CliContext
+  machine: () => Machine
+  peers: Peers
+  endpoints: RankEndpoints
+  notes: Notes
+}): Pick<Parts, 'facts' | 'launches' | 'links'> {
+  const { settings, context, machine, peers, endpoints, notes } = parts
   const prober = (): Prober => createLocalProber(context)
-  const facts = new FactsExchange({ machine: () => machine, peers, prober, port: peers.port })
+  const facts = new FactsExchange({ machine, peers, prober, port: peers.port })
   const launches = new Launches({
-    machine: () => machine,
+    machine,
     peers,
     facts,
     endpoints,
-    paths,
+    paths: runtimePaths(context),
     home: settings.home,
     isAllowed: () => loadSettings({}, context.env).allowLaunch,
     notes,
   })
   const links = new LinkMeasurements({
-    machine: () => machine,
+    machine,
     peers,
     facts,
-    clock,
+    clock: systemClock,
     notes,
     atJoin: settings.measureLinks,
   })
-  return { machine, serving, store, ranks, peers, facts, launches, links, log }
+  return { facts, launches, links }
 }
 
 function buildGateway(
