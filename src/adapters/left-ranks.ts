@@ -10,9 +10,10 @@ export function rankArguments(machine: MachineId): readonly string[] {
   return ['-m', 'bushel_worker', '--machine', machine]
 }
 
-/** Ends every rank that runs for this machine, and tells which; none where processes cannot be listed. */
+/** Ends every rank and launched script of this machine, and tells which; none where processes cannot be listed. */
 export async function endLeftRanks(machine: MachineId): Promise<readonly number[]> {
-  const left = ranksIn(await processTable(), machine)
+  const table = await processTable()
+  const left = [...ranksIn(table, machine), ...scriptsIn(table, machine)]
   for (const pid of left) {
     try {
       process.kill(pid, 'SIGKILL')
@@ -28,6 +29,15 @@ export function ranksIn(table: string, machine: MachineId): readonly number[] {
   return table.split('\n').flatMap((line) => {
     const pid = Number(/^\s*(\d+)\s/.exec(line)?.[1])
     return line.trimEnd().endsWith(words) && pid > 1 ? [pid] : []
+  })
+}
+
+/** Launched scripts, and their keepers, are known by the folder they were copied into. */
+export function scriptsIn(table: string, machine: MachineId): readonly number[] {
+  const folder = `/launches/${machine}-`
+  return table.split('\n').flatMap((line) => {
+    const pid = Number(/^\s*(\d+)\s/.exec(line)?.[1])
+    return line.includes(folder) && pid > 1 ? [pid] : []
   })
 }
 

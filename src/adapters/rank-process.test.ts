@@ -69,3 +69,13 @@ test('RankProcesses says which signal ended a rank', async () => {
   const { cause } = await live('kill -9 $$')
   assert.match(cause, /signal SIGKILL/)
 })
+
+test('RankProcesses keeps a known error that stands above a long traceback', async () => {
+  const { cause } = await live(
+    `echo "[ring] Couldn't connect (error: 65)"; for i in 1 2 3 4 5 6; do echo "frame $i"; done; exit 1`,
+  )
+  assert.match(
+    cause,
+    /exit code 1: \[ring\] Couldn't connect \(error: 65\) \| frame 4 \| frame 5 \| frame 6$/,
+  )
+})

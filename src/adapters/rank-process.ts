@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { translateRankLog } from '../core/doctor/rank-log.ts'
 import type { MachineId } from '../core/ids.ts'
 import { limits } from '../core/limits.ts'
 import type { RankEvents, RankLauncher, RankProcess } from '../ports/rank-launcher.ts'
@@ -24,6 +25,7 @@ export interface RankProcessOptions {
 
 /** How much of a dead rank's log goes into the cause of its end. */
 const lastLines = 3
+const searchedLines = 400
 
 export class RankProcesses implements RankLauncher {
   readonly #options: RankProcessOptions
@@ -50,7 +52,7 @@ export class RankProcesses implements RankLauncher {
 }
 
 /** Ranks get what Python needs and nothing that could carry a secret. */
-function baseEnv(): Record<string, string> {
+export function baseEnv(): Record<string, string> {
   const kept: Record<string, string> = {}
   for (const name of [
     'PATH',
@@ -148,7 +150,12 @@ function causeOf(end: { code: number | null; signal: string | null; logFile: str
 function lastLogLines(file: string): string {
   try {
     const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
-    return lines.slice(-lastLines).join(' | ').slice(-600)
+    const tail = lines.slice(-lastLines)
+    // A known error may stand above a long traceback; it is the line that explains.
+    const known = translateRankLog(lines.slice(-searchedLines, -lastLines)).map((one) => one.line)
+    return [...known.slice(0, 1).map((line) => line.slice(0, 300)), ...tail]
+      .join(' | ')
+      .slice(0, 900)
   } catch {
     return ''
   }

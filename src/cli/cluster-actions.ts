@@ -1,6 +1,7 @@
 // What the cluster routes do beyond reading the state.
 import { registerKeys } from '../core/cluster/desired.ts'
 import type { ClusterActions, LoadRequest } from '../gateway/cluster/routes.ts'
+import type { LaunchActions } from '../gateway/cluster/launch-routes.ts'
 import type { MembershipActions } from '../gateway/cluster/membership-routes.ts'
 import type { ModelStore } from '../models/store.ts'
 import type { Machine } from '../runtime/machine.ts'
@@ -13,6 +14,7 @@ export function clusterActions(parts: {
   serving: Serving
   store: ModelStore
   membership: MembershipActions
+  launches: LaunchActions
   facts: FactsExchange
   nowMs: () => number
   stop: () => void
@@ -22,6 +24,7 @@ export function clusterActions(parts: {
     nowMs: parts.nowMs,
     stop: parts.stop,
     membership: parts.membership,
+    launches: parts.launches,
     async load(request: LoadRequest) {
       try {
         return await loadDeployment(parts, request)

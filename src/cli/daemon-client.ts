@@ -38,11 +38,13 @@ export class DaemonClient {
 
   async request(
     path: string,
-    init: { method?: string; body?: string; signal?: AbortSignal } = {},
+    init: { method?: string; body?: string | ReadableStream; signal?: AbortSignal } = {},
   ): Promise<Response> {
     try {
       return await fetch(`${this.url}${path}`, {
         ...init,
+        // A body that is made on the way is sent before the answer is read.
+        ...(init.body instanceof ReadableStream ? { duplex: 'half' } : {}),
         headers: {
           'content-type': 'application/json',
           authorization: `Bearer ${this.#file.token}`,

@@ -129,6 +129,11 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Machines',
     load: () => import('./commands/config.ts'),
   },
+  launch: {
+    summary: 'run an MLX program over the machines, without SSH',
+    section: 'Machines',
+    load: () => import('./commands/launch.ts'),
+  },
   kb: {
     summary: 'ask the knowledge base about distributed computing on Macs',
     section: 'Knowledge',

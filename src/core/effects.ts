@@ -18,6 +18,8 @@ export type Effect =
     }
   /** Copies a model's files from another machine; what comes of it shows in this machine's own record. */
   | { readonly kind: 'model-fetch'; readonly model: ModelRef; readonly from: MachineId }
+  /** Asks every machine what it is made of; answered by the input "facts-learned". */
+  | { readonly kind: 'facts-collect' }
   | {
       readonly kind: 'rank-start'
       readonly plan: GroupPlan

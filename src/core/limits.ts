@@ -30,6 +30,10 @@ export const limits = {
   effectsWaitingMax: 2000,
 
   // -- group starts
+  /** What the machines are made of, as far as a JACCL start relies on it: cables are moved between two of them. */
+  factsFreshMs: 60_000,
+  /** Every tool of a Mac has its own limit of seconds; all together stay below this. */
+  factsWaitMsMax: 30_000,
   /** Orders are repeated this often until a record shows that they were obeyed: messages get lost. */
   /** A machine that is copying a model is asked again after this long. */
   fetchRepeatMs: 2000,

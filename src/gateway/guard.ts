@@ -19,6 +19,8 @@ const openPaths = new Set(['/healthz', '/readyz'])
 const readable = new Set(['/cluster/view'])
 /** What changes models or names for everyone. */
 const adminPaths = new Set(['/api/pull', '/api/delete', '/api/copy'])
+/** What runs programs: only whoever can read the daemon's home may, keys or not. */
+const tokenPaths = /^\/cluster\/launch(\/|$)/
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]', '::1']
 
 export function hashKey(key: string): string {
@@ -67,6 +69,10 @@ function bearerOf(authorization: string | undefined): string {
 function callerOf(keys: readonly string[], path: string, options: GuardOptions): Caller {
   const scope = keys[0] === undefined ? '' : hashKey(keys[0]).slice(0, 32)
   if (keys.some((key) => sameText(key, options.adminToken))) return { admin: true, scope }
+  if (tokenPaths.test(path)) {
+    const message = "Launches take the daemon's own token; use the bushel command on this machine"
+    throw new ApiError({ status: 403, message, code: 'not_admin' })
+  }
   const hashes = options.keyHashes()
   if (hashes.length === 0 && options.isLoopback) return { admin: true, scope }
   const known = keys.map(hashKey).find((hash) => hashes.some((other) => sameText(other, hash)))

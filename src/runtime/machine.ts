@@ -29,6 +29,11 @@ export interface ModelFetcher {
   fetch(model: ModelRef, from: MachineId): void
 }
 
+/** Asks all machines what they are made of, and posts what it hears. */
+export interface FactsCollector {
+  collect(): void
+}
+
 export interface Notes {
   note(
     level: 'info' | 'warn' | 'error',
@@ -53,6 +58,8 @@ export interface MachinePorts {
   readonly ranks: RankKeeper
   /** Absent where every machine has every model. */
   readonly models?: ModelFetcher
+  /** Absent where no machine could be more than it says in its record. */
+  readonly facts?: FactsCollector
   readonly notes: Notes
   readonly watch?: (step: StepSeen) => void
 }
@@ -244,6 +251,9 @@ export class Machine {
       case 'model-fetch':
         this.#ports.models?.fetch(effect.model, effect.from)
         return
+      case 'facts-collect':
+        this.#ports.facts?.collect()
+        return
       default:
         assertNever(effect)
     }
@@ -299,6 +309,8 @@ function needsNoJournal(effect: Effect): effect is Exclude<Effect, { kind: 'jour
     case 'endpoints-reserve':
     case 'model-fetch':
       return false
+    case 'facts-collect':
+      return true
     default:
       return assertNever(effect)
   }

@@ -81,6 +81,8 @@ const groupPlan = z.object({
         backend: z.enum(['none', 'ring', 'jaccl', 'nccl']),
         worldStrategy: z.enum(['none', 'tensor', 'expert']),
         devices: deviceMatrix.exactOptional(),
+        meeting: z.string().max(64).exactOptional(),
+        why: z.string().max(1000).exactOptional(),
       }),
     )
     .min(1)

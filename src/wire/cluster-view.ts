@@ -24,7 +24,15 @@ const groupView = z.object({
   /** Age of its present state. */
   sinceMs: z.number(),
   tokensPerSecond: z.number(),
-  stages: z.array(z.object({ layers: layerRange, ranks: z.array(rankView) })),
+  stages: z.array(
+    z.object({
+      layers: layerRange,
+      /** How the ranks of the stage speak with each other, and why so; "none" for a rank alone. */
+      backend: z.string(),
+      backendWhy: z.string(),
+      ranks: z.array(rankView),
+    }),
+  ),
 })
 
 export const deploymentView = z.object({

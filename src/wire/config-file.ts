@@ -14,7 +14,10 @@ export const configFile = z.strictObject({
   log_level: z.enum(['debug', 'info', 'warn', 'error']).optional(),
   peers: z.array(z.string()).optional(),
   discovery: z.enum(['on', 'off']).optional(),
+  /** Other machines of the cluster may run programs here ("bushel launch"). */
   allow_launch: z.boolean().optional(),
+  /** Links are measured for a second when they come up. */
+  measure_links: z.enum(['on', 'off']).optional(),
   /** How long a model that a request loaded stays after its last use, such as "30m"; "-1" keeps it. */
   keep_alive: z.string().optional(),
   /** Answer Ollama's clients on this port too; 11434 is where they look. */

@@ -71,7 +71,14 @@ export class Host {
   }
 
   get #env(): NodeJS.ProcessEnv {
-    return { ...process.env, BUSHEL_HOME: this.home, HOME: this.home, MKL_NUM_THREADS: '1' }
+    return {
+      // Probes of many links at once would be felt by whatever else is timed.
+      BUSHEL_MEASURE_LINKS: 'off',
+      ...process.env,
+      BUSHEL_HOME: this.home,
+      HOME: this.home,
+      MKL_NUM_THREADS: '1',
+    }
   }
 
   /** Files in this host's own home. */
@@ -132,6 +139,12 @@ export class Host {
     if (child.exitCode === null && child.signalCode === null)
       await new Promise((done) => child.once('exit', done))
     this.daemon = null
+  }
+
+  /** The command line on this host, left running; its pid is the command's own. */
+  spawnCli(args: readonly string[]): ChildProcess {
+    const [command, all] = this.#inside([join(programDir, 'bushel'), ...args])
+    return spawn(command, all, { env: this.#env, stdio: ['pipe', 'pipe', 'pipe'] })
   }
 
   /** Runs the command line on this host. */
@@ -248,6 +261,16 @@ export class Box {
     )
   }
 
+  /** Waits until every host sees every other alive, not the inviter alone. */
+  async allHear(): Promise<void> {
+    for (const host of this.hosts)
+      await until(async () => {
+        const view = (await host.get('/cluster/view')) as ClusterView | null
+        const heard = view?.machines.filter((machine) => machine.state === 'alive')
+        return heard?.length === this.hosts.length
+      }, `${host.name} to hear all others`)
+  }
+
   host(name: string): Host {
     const found = this.hosts.find((host) => host.name === name)
     if (found === undefined) throw new Error(`there is no host ${name}`)
@@ -264,6 +287,12 @@ export class Box {
     for (const a of left)
       for (const b of right)
         for (const kind of ['thunderbolt', 'ethernet'] as const) this.link(a, b, kind, state)
+  }
+
+  /** What a sends to b over one cable goes through this queueing discipline. */
+  shape(a: string, b: string, kind: LinkKind, discipline: readonly string[]): void {
+    const device = `${prefixOf[kind]}-${b}`
+    execFileSync('tc', ['-n', a, 'qdisc', 'add', 'dev', device, 'root', ...discipline])
   }
 
   /** What a sends to b is lost; what b sends arrives. A queue that holds nothing drops everything. */

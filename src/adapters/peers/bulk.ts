@@ -103,10 +103,11 @@ export class Bulk {
   /** Opens a transfer to a machine, over a given link when one is named. */
   async open(
     to: MachineId,
-    request: { service: string; link?: string } & Readonly<Record<string, unknown>>,
+    request: { service: string } & Readonly<Record<string, unknown>>,
+    over?: string,
   ): Promise<BulkStream> {
     const network = this.#network()
-    const route = network.routeTo(to, request.link)
+    const route = network.routeTo(to, over)
     if (route === null) throw new BulkError(`no link to machine ${to.slice(0, 8)}… is up`)
     const connection = await this.#transport.dial(
       { ...route, expect: to, timeoutMs: dialMsMax },

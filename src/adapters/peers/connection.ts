@@ -77,7 +77,6 @@ export class PeerConnection {
     clearTimeout(this.#helloTimer)
     // The last frame may still be on its way out; the socket is cut when it is.
     setTimeout(() => this.socket.destroy(), 200).unref()
-    if (this.socket.destroyed || !this.socket.writable) this.socket.destroy()
     this.#events.closed(this, reason)
   }
 

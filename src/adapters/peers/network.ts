@@ -149,6 +149,9 @@ export class TlsNetwork implements PeerNetwork {
     to: MachineId,
     link?: string,
   ): { host: string; port: number; localAddress: string } | null {
+    const { self, port: ownPort } = this.#options
+    const loopback = '127.0.0.1'
+    if (to === self) return { host: loopback, port: ownPort, localAddress: loopback }
     const found = link === undefined ? this.#best(to) : this.#links.get(to)?.get(link)
     const port = found?.connection.hello?.port
     if (found == null || port === undefined) return null

@@ -47,6 +47,11 @@ export class RankEndpoints implements EndpointSource {
     return link === undefined ? endpoint : { ...endpoint, host: `${plain}%${localLink(link.link)}` }
   }
 
+  /** For a program that is no group of ours: our address towards that machine, and a port that is free now. */
+  async facing(machine: MachineId): Promise<{ host: string; port: number }> {
+    return freeEndpoint(this.#facing(machine, 'IPv4'))
+  }
+
   async #answer(
     plan: GroupPlan,
     ranks: readonly number[],
@@ -78,7 +83,11 @@ export class RankEndpoints implements EndpointSource {
     const host = this.#facing(machineOf(from), 'any')
     const port = await freePort(host, held)
     if (ringPrevious === null) return { host, port }
-    const ringHost = this.#facing(machineOf(ringPrevious), 'IPv4')
+    const me = placed[rank]
+    const stage = me === undefined ? undefined : plan.stages[me.stage]
+    // All ranks of a JACCL world meet the first one, not its neighbour alone.
+    const meeting = me?.worldRank === 0 ? stage?.meeting : undefined
+    const ringHost = meeting ?? this.#facing(machineOf(ringPrevious), 'IPv4')
     return { host, port, ring: { host: ringHost, port: await freePort(ringHost, held) } }
   }
 
@@ -113,6 +122,14 @@ export class RankEndpoints implements EndpointSource {
 /** A link between two machines is named by both of its ends; ours comes first. */
 function localLink(link: string): string {
   return link.split('~')[0] ?? link
+}
+
+/** A port that is free on this address now; nobody holds it any more when this returns. */
+export async function freeEndpoint(host: string): Promise<{ host: string; port: number }> {
+  const held: (() => void)[] = []
+  const port = await freePort(host, held)
+  for (const release of held) release()
+  return { host, port }
 }
 
 function freePort(host: string, held: (() => void)[]): Promise<number> {

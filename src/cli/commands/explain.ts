@@ -1,6 +1,7 @@
 // bushel explain: what became of an answer, and why there was a pause.
 import type { Command } from 'commander'
 import { z } from 'zod'
+import { explainCause } from '../../core/doctor/rank-log.ts'
 import { formatDuration } from '../../core/units.ts'
 import type { CliContext } from '../command.ts'
 import { requireDaemon } from '../daemon-client.ts'
@@ -77,7 +78,7 @@ function explained(report: Report): string {
   ]
   for (const [index, attempt] of report.attempts.entries()) {
     const tokens = `tokens ${attempt.tokensAtStart}–${attempt.tokensAtEnd}`
-    const end = attempt.cause === '' ? '' : `; lost: ${attempt.cause}`
+    const end = attempt.cause === '' ? '' : `; lost: ${explainCause(attempt.cause)}`
     lines.push(`  attempt ${index + 1} on ${attempt.machine} (${attempt.group}): ${tokens}${end}`)
   }
   for (const gap of report.gaps) {
@@ -85,7 +86,7 @@ function explained(report: Report): string {
     lines.push(
       `  pause of ${seconds(total)} after token ${gap.atToken}: ${seconds(gap.noticedMs)} until it was noticed, ${seconds(gap.waitedMs)} until ${gap.to.machine} could take over, ${seconds(gap.reworkedMs)} until the next token`,
     )
-    lines.push(`    because ${gap.cause}`)
+    lines.push(`    because ${explainCause(gap.cause)}`)
   }
   if (report.gaps.length === 0 && report.attempts.length <= 1) lines.push('  no pause')
   else

@@ -1,53 +1,112 @@
 // bushel links: what lies between this machine and the others, as measured.
 import type { Command } from 'commander'
-import { formatBytes } from '../../core/units.ts'
-import { clusterView } from '../../wire/cluster-view.ts'
-import type { CliContext } from '../command.ts'
+import { z } from 'zod'
+import { type ClusterView, clusterView } from '../../wire/cluster-view.ts'
+import { type LinkView, linkView } from '../../wire/link-measurement.ts'
+import { type CliContext, UserError, exitCodes } from '../command.ts'
+import { formatDuration } from '../../core/units.ts'
 import { requireDaemon } from '../daemon-client.ts'
 import { homeDir } from '../settings.ts'
 import { table } from '../table.ts'
 
-interface LinkRow {
-  readonly peer: string
-  readonly link: string
-  readonly localAddress: string
-  readonly remoteAddress: string
-  readonly heardAgoMs: number
-  readonly roundTripMs: number | null
-  readonly loss: number | null
-  readonly bytesPerSecond?: number
-  readonly error?: string
+interface Options {
+  readonly measure?: boolean
+  readonly seconds: string
+  readonly json?: boolean
 }
+
+/** Three transfers in each direction of every link. */
+const transfers = 6
 
 export function register(command: Command, context: CliContext): void {
   command
+    .argument('[machine]', 'only the links to this one')
     .option('--measure', 'send over each link and count what arrives')
-    .option('--seconds <n>', 'how long per link, with --measure', '1')
-    .action(async (options: { measure?: boolean; seconds: string; json?: boolean }) => {
+    .option('--seconds <n>', 'how long per link, with --measure', '2.4')
+    .action(async (machine: string | undefined, options: Options) => {
       const daemon = requireDaemon(homeDir(context.env))
-      const milliseconds = Math.round(Number(options.seconds) * 1000)
-      const links = (
-        options.measure === true
-          ? await daemon.post('/cluster/links/measure', { milliseconds })
-          : await daemon.get('/cluster/links')
-      ) as LinkRow[]
+      const milliseconds = Math.round((Number(options.seconds) * 1000) / transfers)
+      if (!(milliseconds >= 50 && milliseconds <= 10_000))
+        throw new UserError(`--seconds takes a number from 0.3 to 60, not "${options.seconds}"`, {
+          exitCode: exitCodes.usage,
+        })
+      const { machines } = clusterView.parse(await daemon.get('/cluster/view'))
+      const peer = machine === undefined ? undefined : peerNamed(machines, machine)
+      const all = z
+        .array(linkView)
+        .parse(
+          options.measure === true
+            ? await daemon.post('/cluster/links/measure', { milliseconds, to: peer?.id ?? null })
+            : await daemon.get('/cluster/links'),
+        )
+      const links = all.filter((link) => peer === undefined || link.peer === peer.id)
       if (options.json === true) {
         context.out.json(links)
         return
       }
-      const { machines } = clusterView.parse(await daemon.get('/cluster/view'))
-      const rows = links.map((link) => [
-        machines.find((machine) => machine.id === link.peer)?.name ?? link.peer.slice(0, 8),
-        link.link,
-        link.remoteAddress,
-        link.roundTripMs === null ? 'not yet' : `${link.roundTripMs.toFixed(2)} ms`,
-        link.loss === null ? 'not yet' : `${(link.loss * 100).toFixed(0)}%`,
-        link.error ??
-          (link.bytesPerSecond === undefined ? '' : `${formatBytes(link.bytesPerSecond)}/s`),
-        link.heardAgoMs < 1500 ? 'up' : `silent for ${(link.heardAgoMs / 1000).toFixed(1)} s`,
-      ])
+      if (links.length === 0) {
+        context.out.result('No other machine is connected; "bushel invite" lets one in.')
+        return
+      }
+      const nameOf = ({ peer }: LinkView): string =>
+        machines.find((machine) => machine.id === peer)?.name ?? peer.slice(0, 8)
+      const head = [
+        'MACHINE',
+        'LINK',
+        'ADDRESS',
+        'ROUND TRIP',
+        'LOSS',
+        'MEASURED',
+        'NOMINAL',
+        'STATE',
+      ]
       context.out.result(
-        table(['MACHINE', 'LINK', 'ADDRESS', 'ROUND TRIP', 'LOSS', 'RATE', 'STATE'], rows),
+        table(
+          head,
+          links.map((link) => rowOf(link, nameOf(link))),
+        ),
       )
+      for (const link of links)
+        if (link.measured?.slow === true)
+          context.out.result(
+            `${nameOf(link)} over ${link.link} is slow: ${rate(link.measured.gbps?.slower)} where ${rate(link.measured.expectedGbps)} could be expected; likely ${link.measured.likelyCause ?? 'the link itself'}`,
+          )
     })
+}
+
+function peerNamed(machines: ClusterView['machines'], name: string): { id: string } {
+  const found = machines.find((machine) => machine.name === name || machine.id === name)
+  if (found !== undefined) return found
+  const names = machines.map((machine) => machine.name).join(', ')
+  throw new UserError(`There is no machine "${name}" in this cluster; there are: ${names}`)
+}
+
+function rowOf(link: LinkView, name: string): string[] {
+  const { measured, loss } = link
+  const trip =
+    measured?.roundTripMicros != null ? measured.roundTripMicros.median / 1000 : link.roundTripMs
+  return [
+    name,
+    link.link,
+    link.remoteAddress,
+    trip === null ? 'not yet' : `${trip.toFixed(2)} ms`,
+    loss === null ? 'not yet' : `${(loss * 100).toFixed(0)}%`,
+    measuredOf(measured),
+    measured?.nominalGbps == null ? 'not known' : rate(measured.nominalGbps),
+    link.heardAgoMs < 1500 ? 'up' : `silent for ${(link.heardAgoMs / 1000).toFixed(1)} s`,
+  ]
+}
+
+/** Never an old figure as a new one. */
+function measuredOf(measured: LinkView['measured']): string {
+  if (measured === null) return 'not yet'
+  if (measured.error !== null) return `failed: ${measured.error}`
+  if (measured.gbps === null) return 'too few samples'
+  const age = measured.ageMs > 60_000 ? `, ${formatDuration(measured.ageMs)} ago` : ''
+  return `${rate(measured.gbps.slower)}${measured.slow ? ' SLOW' : ''}${age}`
+}
+
+function rate(gbps: number | null | undefined): string {
+  if (gbps == null) return 'not known'
+  return gbps < 1 ? `${(gbps * 1000).toFixed(0)} Mb/s` : `${gbps.toFixed(1)} Gb/s`
 }

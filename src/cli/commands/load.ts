@@ -58,8 +58,18 @@ export function register(command: Command, context: CliContext): void {
         ? await waitUntilReady({ daemon, deployment, context })
         : await find(daemon, deployment)
       if (flags.json === true) context.out.json(view)
-      else context.out.result(`${view?.model ?? deployment} is ${flags.wait ? 'ready' : 'wanted'}.`)
+      else {
+        context.out.result(`${view?.model ?? deployment} is ${flags.wait ? 'ready' : 'wanted'}.`)
+        for (const words of backendsOf(view)) context.out.note(words)
+      }
     })
+}
+
+/** Which backend each world got, and why: a ring where JACCL was hoped for has a reason to mend. */
+function backendsOf(view: DeploymentView | undefined): readonly string[] {
+  const stages = view?.groups.flatMap((group) => group.stages) ?? []
+  const worlds = stages.filter((stage) => stage.ranks.length > 1)
+  return [...new Set(worlds.map((stage) => `Backend ${stage.backend}: ${stage.backendWhy}`))]
 }
 
 /** A bare matrix, or a hostfile as MLX's own tools write it. */

@@ -70,6 +70,8 @@ function drawing(view: DeploymentView): string {
       const last = index === group.stages.length - 1
       const branch = last ? '└─' : '├─'
       lines.push(`  ${branch} stage ${index}  layers ${stage.layers[0]}–${stage.layers[1] - 1}`)
+      if (stage.ranks.length > 1)
+        lines.push(`  ${last ? ' ' : '│'}    by ${stage.backend}: ${stage.backendWhy}`)
       for (const rank of stage.ranks) {
         const memory = `${formatBytes(rank.activeBytes)} of ${formatBytes(rank.memoryBytes)}`
         lines.push(

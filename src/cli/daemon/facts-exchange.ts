@@ -71,6 +71,20 @@ export class FactsExchange {
     return { machines, paths: paths.flat(), local: self.name, silent }
   }
 
+  /** For the loop: what was heard becomes an input, also when nothing was. */
+  async learn(): Promise<void> {
+    const { machines, silent } = await this.collect().catch((error: unknown) => ({
+      machines: [],
+      silent: [
+        {
+          name: this.#parts.machine().state.self.name,
+          reason: error instanceof Error ? error.message : String(error),
+        },
+      ],
+    }))
+    this.#parts.machine().post({ kind: 'facts-learned', facts: { machines, silent } })
+  }
+
   async #ask(
     machine: MachineId,
     request: { service: string } & Readonly<Record<string, unknown>>,

@@ -5,9 +5,9 @@ import type { Registers } from '../../core/cluster/registers.ts'
 import type { MachineId } from '../../core/ids.ts'
 import type { MembershipActions } from '../../gateway/cluster/membership-routes.ts'
 import type { JoinOutcome } from '../../adapters/peers/admission.ts'
-import { measureRate } from '../../adapters/peers/bulk-probe.ts'
 import { registerEntrySchema } from '../../wire/journal-file.ts'
 import type { Machine } from '../../runtime/machine.ts'
+import type { LinkMeasurements } from './link-measurements.ts'
 import type { Peers } from './peers.ts'
 
 /** How long a machine that leaves waits for the others to hear of it. */
@@ -18,10 +18,13 @@ type Joined = { name: string; id: MachineId; machines: number } | { refused: str
 interface Parts {
   readonly machine: Machine
   readonly peers: Peers
+  readonly links: LinkMeasurements
 }
 
+type Joining = Pick<Parts, 'machine' | 'peers'>
+
 export function membershipActions(parts: Parts): MembershipActions {
-  const { machine, peers } = parts
+  const { machine, peers, links } = parts
   return {
     async invite(uses) {
       await peers.found()
@@ -52,18 +55,12 @@ export function membershipActions(parts: Parts): MembershipActions {
       peers
         .nearby()
         .map(({ machine: id, name, version, host, link }) => ({ id, name, version, host, link })),
-    links: () => peers.network.links(),
-    async measureLinks(milliseconds) {
-      const measured: object[] = []
-      // One after the other: links that share a controller would steal from each other.
-      for (const status of peers.network.links()) {
-        const { peer, link } = status
-        const rate = await measureRate(peers.bulk, { machine: peer, link, milliseconds }).catch(
-          (error: unknown) => ({ error: error instanceof Error ? error.message : String(error) }),
-        )
-        measured.push({ ...status, ...rate })
-      }
-      return measured
+    links: () => links.links(),
+    async measureLinks(milliseconds, to) {
+      const found = to === null ? null : member(machine, to)
+      if (found !== null && 'refused' in found) return found
+      await links.measureAll(milliseconds, found?.machine ?? null)
+      return { links: links.links() }
     },
     async drain(name, on) {
       const { self } = machine.state
@@ -93,7 +90,7 @@ export function membershipActions(parts: Parts): MembershipActions {
   }
 }
 
-async function join({ machine, peers }: Parts, code: string): Promise<Joined> {
+async function join({ machine, peers }: Joining, code: string): Promise<Joined> {
   const refusal = inCluster(machine)
   if (refusal !== null) return { refused: refusal }
   const parsed = decodeInvitation(code)
@@ -109,7 +106,7 @@ async function join({ machine, peers }: Parts, code: string): Promise<Joined> {
 }
 
 async function ask(
-  { machine, peers }: Parts,
+  { machine, peers }: Joining,
   name: string | null,
   onWords: (words: string) => void,
 ): Promise<Joined> {
@@ -143,7 +140,7 @@ async function adopt({
   machine,
   peers,
   outcome,
-}: Parts & { outcome: JoinOutcome }): Promise<Joined> {
+}: Joining & { outcome: JoinOutcome }): Promise<Joined> {
   if (outcome.kind === 'refused') return { refused: outcome.reason }
   const registers: Registers = new Map(
     outcome.entries.flatMap((entry) => {

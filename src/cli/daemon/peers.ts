@@ -6,7 +6,6 @@ import { cryptoEntropy } from '../../adapters/crypto-entropy.ts'
 import { MdnsDiscovery } from '../../adapters/discovery/mdns.ts'
 import { Admissions, type Newcomer } from '../../adapters/peers/admission.ts'
 import { Bulk } from '../../adapters/peers/bulk.ts'
-import { bulkSource } from '../../adapters/peers/bulk-probe.ts'
 import { linkAddresses } from '../../adapters/peers/interfaces.ts'
 import { Invitations } from '../../adapters/peers/invitations.ts'
 import { type Standing, TlsNetwork } from '../../adapters/peers/network.ts'
@@ -88,7 +87,6 @@ export class Peers {
       note: (level, text, about) => notes.note(level, text, about),
     })
     this.bulk = new Bulk({ network: () => this.network, transport })
-    this.bulk.provide(bulkSource)
     this.admissions = new Admissions({
       network: () => this.network,
       transport,

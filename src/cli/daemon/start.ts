@@ -7,6 +7,7 @@ import { cryptoEntropy } from '../../adapters/crypto-entropy.ts'
 import { DiskJournal } from '../../adapters/disk-journal.ts'
 import { loadIdentity } from '../../adapters/identity.ts'
 import { endLeftRanks } from '../../adapters/left-ranks.ts'
+import type { RankEndpoints } from '../../adapters/peers/rank-endpoints.ts'
 import { RankProcesses } from '../../adapters/rank-process.ts'
 import { systemClock } from '../../adapters/system-clock.ts'
 import { initialState } from '../../core/cluster/state.ts'
@@ -31,11 +32,13 @@ import { type DaemonFile, releaseDaemonFile, takeDaemonFile } from '../daemon-fi
 import { importGguf } from '../import-gguf.ts'
 import { type DaemonLog, openLog } from '../log.ts'
 import { rankEnv, requirePython, runtimePaths } from '../runtime-paths.ts'
-import type { Settings } from '../settings.ts'
+import { type Settings, loadSettings } from '../settings.ts'
 import { readVersion } from '../version.ts'
 import { createLocalProber } from '../machines/local-prober.ts'
 import { FactsExchange } from './facts-exchange.ts'
 import { wantFirstModel } from './first-model.ts'
+import { Launches } from './launch/launches.ts'
+import { LinkMeasurements } from './link-measurements.ts'
 import { listen } from './listen.ts'
 import { rankEndpoints } from './rank-endpoints.ts'
 import { membershipActions } from './membership-actions.ts'
@@ -129,6 +132,8 @@ interface Parts {
   readonly ranks: RankSupervisor
   readonly peers: Peers
   readonly facts: FactsExchange
+  readonly launches: Launches
+  readonly links: LinkMeasurements
   readonly log: DaemonLog
 }
 
@@ -188,7 +193,16 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
   const clock = systemClock
   const machine: Machine = new Machine(
     initialState(self, { ...loaded.content, nowMs: clock.nowMs() }),
-    { clock, entropy: cryptoEntropy, network, journal, ranks, models: fetches, notes },
+    {
+      clock,
+      entropy: cryptoEntropy,
+      network,
+      journal,
+      ranks,
+      models: fetches,
+      facts: { collect: () => void facts.learn() },
+      notes,
+    },
   )
   const traffic = wireTraffic({ machine, network, local: ranks.attempts, clock, ranks })
   watchBelonging(machine, peers)
@@ -202,9 +216,42 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
   })
   watchIdle({ machine, attempts: ranks.attempts, clock, notes })
   watchRoom({ machine, clock, notes })
+  const machineParts = { settings, context, machine: () => machine, peers, endpoints, notes }
+  const { facts, launches, links } = aroundMachines(machineParts)
+  return { machine, serving, store, ranks, peers, facts, launches, links, log }
+}
+
+/** What machines ask of each other beside groups and models: what they are made of, programs, links. */
+function aroundMachines(parts: {
+  settings: Settings
+  context: CliContext
+  machine: () => Machine
+  peers: Peers
+  endpoints: RankEndpoints
+  notes: Notes
+}): Pick<Parts, 'facts' | 'launches' | 'links'> {
+  const { settings, context, machine, peers, endpoints, notes } = parts
   const prober = (): Prober => createLocalProber(context)
-  const facts = new FactsExchange({ machine: () => machine, peers, prober, port: peers.port })
-  return { machine, serving, store, ranks, peers, facts, log }
+  const facts = new FactsExchange({ machine, peers, prober, port: peers.port })
+  const launches = new Launches({
+    machine,
+    peers,
+    facts,
+    endpoints,
+    paths: runtimePaths(context),
+    home: settings.home,
+    isAllowed: () => loadSettings({}, context.env).allowLaunch,
+    notes,
+  })
+  const links = new LinkMeasurements({
+    machine,
+    peers,
+    facts,
+    clock: systemClock,
+    notes,
+    atJoin: settings.measureLinks,
+  })
+  return { facts, launches, links }
 }
 
 /** No new rank here while memory is missing; what is being stopped stays so. */
@@ -246,7 +293,8 @@ function buildGateway(
       serving,
       store,
       facts: parts.facts,
-      membership: membershipActions({ machine, peers }),
+      launches: parts.launches,
+      membership: membershipActions({ machine, peers, links: parts.links }),
       nowMs: () => systemClock.nowMs(),
       stop,
     }),

@@ -7,6 +7,7 @@ import type { Serving } from '../../runtime/serving.ts'
 import { releaseDaemonFile } from '../daemon-file.ts'
 import type { DaemonLog } from '../log.ts'
 import type { Settings } from '../settings.ts'
+import type { Launches } from './launch/launches.ts'
 import type { Peers } from './peers.ts'
 
 /** How long answers in flight may go on when the daemon is asked to stop; asked twice, it does not wait. */
@@ -24,10 +25,11 @@ export function createStopper(parts: {
   serving: Serving
   ranks: RankSupervisor
   peers: Peers
+  launches: Launches
   log: DaemonLog
   finish: () => void
 }): Stopper {
-  const { settings, machine, serving, ranks, peers, log, finish } = parts
+  const { settings, machine, serving, ranks, peers, launches, log, finish } = parts
   let stopping: Promise<void> | null = null
   let isHurried = false
   const stopper: Stopper = {
@@ -46,6 +48,7 @@ export function createStopper(parts: {
       kind: 'self-change',
       change: { accepts: { ok: false, reason: 'it is being stopped' } },
     })
+    await launches.stop()
     await until(() => isHurried || serving.generations.liveCount === 0, finishMsMax)
     serving.generations.failAll({
       code: 'stopping',

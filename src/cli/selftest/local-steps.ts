@@ -14,6 +14,7 @@ import type { Telemetry } from '../../core/telemetry/telemetry.ts'
 import { findThrottling } from '../../core/telemetry/throttling.ts'
 import type { MeasuredRow } from '../../wire/selftest-bundle.ts'
 import { runtimePython } from '../machines/local-prober.ts'
+import { readSum, sumProgram } from './programs.ts'
 import { type SelftestBench, type SelftestStep, skipped } from './step.ts'
 
 /** MLX gives up connecting after half a minute; two local ranks take a second or two. */
@@ -88,25 +89,6 @@ function measuredOf(sample: Telemetry, machine: string): readonly MeasuredRow[] 
   })
 }
 
-/** Prints one JSON line: seconds to form the ring, a small and a large sum, and whether they were right. */
-const ringScript = `
-import json, statistics, time
-began = time.perf_counter()
-import mlx.core as mx
-mx.set_default_device(mx.cpu)
-group = mx.distributed.init(strict=True, backend="ring")
-formed = time.perf_counter() - began
-def timed(x):
-    start = time.perf_counter()
-    mx.eval(mx.distributed.all_sum(x, group=group))
-    return time.perf_counter() - start
-total = mx.distributed.all_sum(mx.array([group.rank() + 1.0]), group=group)
-right = total.item() == group.size() * (group.size() + 1) / 2
-small = [timed(mx.ones((1,))) for _ in range(200)]
-large = [timed(mx.ones((4 * 1024 * 1024,))) for _ in range(5)]
-print(json.dumps({"right": right, "formed": formed, "small": statistics.median(small), "large": statistics.median(large)}))
-`
-
 const localRingStep: SelftestStep = {
   id: 'local-ring',
   title: 'two ranks on this machine add up',
@@ -146,18 +128,18 @@ async function runRing(bench: SelftestBench, python: string, folder: string) {
         env[variable] = path
       }
       const run = createRunCommand(env)
-      return textOf('the rank', await run([python, '-c', ringScript], { timeoutMs: ringTimeoutMs }))
+      return textOf(
+        'the rank',
+        await run([python, '-c', sumProgram('ring')], { timeoutMs: ringTimeoutMs }),
+      )
     }),
   )
 }
 
 function ringOutcome(text: string, machine: string, tookMs: number) {
-  const result = JSON.parse(text) as {
-    right: boolean
-    formed: number
-    small: number
-    large: number
-  }
+  const result = readSum(text)
+  if (result === null)
+    return { kind: 'failed' as const, reason: 'the first rank printed no sum', tookMs }
   if (!result.right) return { kind: 'failed' as const, reason: 'the sum was wrong', tookMs }
   const row = (what: string, value: number, unit: string): MeasuredRow => ({
     what,

@@ -15,6 +15,9 @@ import { type Redactor, createRedactor } from '../../core/selftest/redact.ts'
 import type { MachineAccess } from '../../ports/machine-access.ts'
 import type { BundleMachine, SelftestBundle } from '../../wire/selftest-bundle.ts'
 import { type CliContext, UserError } from '../command.ts'
+import { findDaemon } from '../daemon-client.ts'
+import { homeDir } from '../settings.ts'
+import { clusterView } from '../../wire/cluster-view.ts'
 import { createLocalProber, localPlatform } from '../machines/local-prober.ts'
 import { clusterSteps } from './cluster-steps.ts'
 import { localSteps } from './local-steps.ts'
@@ -39,7 +42,7 @@ export async function runSelftest(
   const key = options.word ?? randomBytes(32).toString('hex')
   const redactor = createRedactor({
     digest: (text) => createHmac('sha256', key).update(text).digest('hex'),
-    names: await namesOf(real, facts),
+    names: [...(await namesOf(real, facts)), ...(await clusterNames(context))],
   })
   const label = `machine-${redactor.name(hostname()).replace('name-', '')}`
   const bench: SelftestBench = {
@@ -114,6 +117,19 @@ async function namesOf(access: MachineAccess, facts: MachineFacts): Promise<read
   return [host, host.split('.')[0] ?? host, userInfo().username, ...given, ...services].filter(
     (name) => name !== '',
   )
+}
+
+/** What the machines of the cluster are called, and their identities. */
+async function clusterNames(context: CliContext): Promise<readonly string[]> {
+  const daemon = findDaemon(homeDir(context.env))
+  if (daemon === null) return []
+  try {
+    const { machines } = clusterView.parse(await daemon.get('/cluster/view'))
+    return machines.flatMap(({ name, id }) => [name, id])
+  } catch {
+    // A daemon that does not answer is what the steps will say.
+    return []
+  }
 }
 
 const ordinaryService =

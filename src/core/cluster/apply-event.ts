@@ -40,6 +40,10 @@ export function applyEvent(state: MachineState, event: ClusterEvent, nowMs: numb
     case 'registers-replaced':
     case 'caught-up':
       return applyDesiredEvent(state, event, nowMs)
+    case 'facts-asked':
+      return { ...state, facts: { ...state.facts, askedMs: nowMs } }
+    case 'facts-learned':
+      return { ...state, facts: { ...event.facts, askedMs: state.facts.askedMs, learnedMs: nowMs } }
     case 'self-changed':
       return rethought(revised({ ...state, self: { ...state.self, ...event.change } }))
     case 'epoch-seen':

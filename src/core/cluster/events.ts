@@ -3,6 +3,7 @@ import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
 import type { JsonValue } from '../json.ts'
 import type { GroupPlan } from './group-plan.ts'
 import type { Heartbeat } from './messages.ts'
+import type { KnownFacts } from './known-facts.ts'
 import type { Endpoint, Epoch, MachineRecord } from './record.ts'
 import type { Register, Registers } from './registers.ts'
 import type { Commitment, OwnHolding, PeerStatus, SelfState } from './state.ts'
@@ -58,6 +59,9 @@ export type ClusterEvent =
       /** Ended because it was asked to: not a failure. */
       readonly asked: boolean
     }
+  // -- what machines are made of
+  | { readonly kind: 'facts-asked' }
+  | { readonly kind: 'facts-learned'; readonly facts: Pick<KnownFacts, 'machines' | 'silent'> }
   // -- coordination
   | { readonly kind: 'term-begun'; readonly epoch: Epoch }
   | { readonly kind: 'term-ended' }

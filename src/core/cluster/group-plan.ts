@@ -83,6 +83,10 @@ export interface StagePlan {
   readonly worldStrategy: 'none' | 'tensor' | 'expert'
   /** For JACCL: which RDMA device of each rank leads to which other. */
   readonly devices?: DeviceMatrix
+  /** For JACCL: the address of its first rank that all others reach, where they first meet. */
+  readonly meeting?: string
+  /** Why it got this backend and not a better one. */
+  readonly why?: string
 }
 
 export interface GroupPlan {

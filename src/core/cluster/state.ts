@@ -5,6 +5,7 @@ import { SmallMap } from '../small-map.ts'
 import type { GroupPlan } from './group-plan.ts'
 import type { Endpoint, Epoch, Failure, Holding, MachineRecord, Role } from './record.ts'
 import { isDrained } from './desired.ts'
+import { type KnownFacts, noFacts } from './known-facts.ts'
 import { type Registers, noRegisters, registersDigest } from './registers.ts'
 
 export type PeerStatus = 'alive' | 'suspect' | 'dead'
@@ -138,6 +139,8 @@ export interface MachineState {
   /** Whether this machine may write desired state: not before it has heard what it missed. */
   readonly caughtUp: boolean
   readonly startedMs: number
+  /** What the machines are made of, as far as this one has asked; nothing of it travels. */
+  readonly facts: KnownFacts
 }
 
 export function holdingKey(group: GroupId, rank: number): string {
@@ -164,6 +167,7 @@ export function initialState(
     term: null,
     caughtUp: false,
     startedMs: from.nowMs,
+    facts: noFacts,
   }
 }
 

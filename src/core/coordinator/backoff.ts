@@ -5,8 +5,16 @@ import { limits } from '../limits.ts'
 
 export type Readiness =
   | { readonly kind: 'start-now' }
-  | { readonly kind: 'start-later'; readonly atMs: number; readonly failures: number }
-  | { readonly kind: 'degraded'; readonly failures: number; readonly cause: string }
+  | (LastFailure & { readonly kind: 'start-later'; readonly atMs: number })
+  | (LastFailure & { readonly kind: 'degraded' })
+
+export interface LastFailure {
+  /** Groups that have failed. */
+  readonly failures: number
+  readonly cause: string
+  /** What each rank of the last group said. */
+  readonly of: readonly Failure[]
+}
 
 /** Groups that had worked restart at once; those that never did wait longer each time, then stop trying. */
 export function readinessOf(
@@ -24,15 +32,16 @@ export function readinessOf(
   const counted = [...held.values()].sort((a, b) => a.atMs - b.atMs)
   const last = counted.at(-1)
   if (last === undefined) return { kind: 'start-now' }
-  if (counted.length >= limits.restartsMax) {
-    return { kind: 'degraded', failures: counted.length, cause: last.cause }
+  const about: LastFailure = {
+    failures: counted.length,
+    cause: last.cause,
+    of: own.filter((failure) => failure.group === last.group),
   }
+  if (counted.length >= limits.restartsMax) return { kind: 'degraded', ...about }
   const delayMs = Math.min(
     limits.restartBackoffMsMax,
     limits.restartBackoffMsMin * 2 ** (counted.length - 1),
   )
   const atMs = last.atMs + delayMs
-  return nowMs >= atMs
-    ? { kind: 'start-now' }
-    : { kind: 'start-later', atMs, failures: counted.length }
+  return nowMs >= atMs ? { kind: 'start-now' } : { kind: 'start-later', atMs, ...about }
 }

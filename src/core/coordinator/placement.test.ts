@@ -139,7 +139,6 @@ describe('placeDeployment', () => {
     )
     assert.match(refused({ strategy: 'expert' }), /has no experts/)
     assert.match(refused({ strategy: 'tensor', layers: [30, 30] }), /for a pipeline only/)
-    assert.match(refused({ strategy: 'tensor', backend: 'jaccl' }), /--devices/)
   })
 
   test('shares a model among as many machines as its heads allow', () => {

@@ -5,6 +5,7 @@ import { type MachineId, groupId } from '../ids.ts'
 import { hearEachOther } from '../membership/view.ts'
 import { type PlacementOutcome, placeDeployment } from './placement.ts'
 import { candidateRecords } from './candidates.ts'
+import { chooseBackends } from './world-backend.ts'
 
 export function previewPlacement(
   state: MachineState,
@@ -18,5 +19,12 @@ export function previewPlacement(
     holdings: record.holdings.filter(({ plan }) => plan.deployment !== deployment.id),
   }))
   const connected = (a: MachineId, b: MachineId): boolean => hearEachOther(state, a, b)
-  return placeDeployment({ group: groupId('preview'), deployment, machines, taken: [], connected })
+  const group = groupId('preview')
+  const placed = placeDeployment({ group, deployment, machines, taken: [], connected })
+  if (placed.kind === 'refused') return placed
+  // Facts may be old here, or not asked for yet; before a start they are asked for anew.
+  const nowMs = state.facts.learnedMs
+  const choice = chooseBackends(state, { deployment, plan: placed.plan, nowMs })
+  if (choice.kind === 'refused') return choice
+  return choice.kind === 'plan' ? { ...placed, plan: choice.plan } : placed
 }

@@ -20,6 +20,7 @@ import { orderFetch, orderLeftoversStop, orderPrepare, orderStop, stopReasons } 
 import { placeDeployment } from './placement.ts'
 import { planReform } from './reform.ts'
 import { isAsWished } from './shapes.ts'
+import { chooseBackends } from './world-backend.ts'
 import { endStart } from './starts.ts'
 import { planted } from '../planted.ts'
 
@@ -160,13 +161,31 @@ function beginStart(
       orderStop(state, { plan, reason: stopReasons.replaced, drain: true, nowMs, out })
     return
   }
-  const { plan, missing, source } = placed
+  const { missing, source } = placed
   if (missing.length > 0 && source !== null) {
-    orderFetch(state, { model: plan.model, from: source, to: missing, out })
+    orderFetch(state, { model: deployment.model, from: source, to: missing, out })
     const untilMs = nowMs + limits.fetchRepeatMs
     out.events.push({ kind: 'deployment-held-off', deployment: deployment.id, untilMs })
     return
   }
+  // A Mac holds one JACCL world: the one that is to be replaced goes first.
+  const holding = outdated.filter(({ plan: { stages } }) =>
+    stages.some(({ backend }) => backend === 'jaccl'),
+  )
+  for (const { plan } of holding)
+    orderStop(state, { plan, reason: stopReasons.replaced, drain: true, nowMs, out })
+  if (holding.length > 0) return
+  const choice = chooseBackends(state, { deployment, plan: placed.plan, nowMs })
+  if (choice.kind !== 'plan') {
+    if (choice.kind === 'ask') {
+      out.events.push({ kind: 'facts-asked' })
+      out.effects.push({ kind: 'facts-collect' })
+    }
+    const untilMs = nowMs + limits.orderRepeatMs
+    out.events.push({ kind: 'deployment-held-off', deployment: deployment.id, untilMs })
+    return
+  }
+  const { plan } = choice
   const wish = deployment.version.counter
   out.events.push({ kind: 'start-begun', plan, wish })
   orderPrepare(state, { plan, wish, to: machinesOf(plan), out })

@@ -178,7 +178,7 @@ export function apportion(total: number, weights: readonly number[]): readonly n
 
 /** Why the wish itself cannot be met, whatever the machines. */
 function whyNot(deployment: Deployment): string | null {
-  const { model, strategy, layers, backend, devices } = deployment
+  const { model, strategy, layers } = deployment
   const { cut } = model
   if (layers.length > 0 && strategy !== 'pipeline' && strategy !== 'tensor-pipeline')
     return `layers can be given for a pipeline only, not for "${strategy}"`
@@ -199,8 +199,6 @@ function whyNot(deployment: Deployment): string | null {
     return `${model.name} cannot be split by heads: mlx-lm has no split for ${model.architecture} models; "--strategy pipeline" works`
   if (strategy === 'expert' && cut?.expert !== true)
     return `${model.name} has no experts to share out; "--strategy pipeline" or "tensor" works`
-  if (backend === 'jaccl' && devices === undefined)
-    return 'JACCL needs to know which RDMA device leads to which machine: give --devices FILE ("bushel topology --mlx" writes one)'
   return null
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { toolCapture } from '../../../test/support/captures.ts'
-import { explainFailure, knownErrors, translateRankLog } from './rank-log.ts'
+import { explainCause, explainFailure, knownErrors, translateRankLog } from './rank-log.ts'
 import { allChecks } from './run-doctor.ts'
 
 const idsOf = (text: string): readonly string[] =>
@@ -83,4 +83,12 @@ test('knownErrors() names only checks that exist', () => {
   for (const row of knownErrors)
     for (const number of row.checks) assert.ok(numbers.has(number), `${row.id} ${number}`)
   assert.equal(new Set(knownErrors.map((row) => row.id)).size, knownErrors.length)
+})
+
+test('explainCause() adds the meaning to a known error and leaves others alone', () => {
+  assert.equal(explainCause('the machine was switched off'), 'the machine was switched off')
+  assert.match(
+    explainCause('the rank ended with exit code 1: x | [jaccl] No IPv4-mapped GID for this device'),
+    /^the rank ended.*\. This means: the Thunderbolt port has no IPv4 address\. Give the port.*check 11\)$/,
+  )
 })

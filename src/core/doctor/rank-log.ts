@@ -224,3 +224,17 @@ export function explainFailure(
   )
   return ranked[0] ?? null
 }
+
+/** A cause as a person should read it: what the rank said, what that means, and the next step. */
+export function explainCause(cause: string): string {
+  const [known] = translateRankLog(cause.split(/\n| \| /))
+  return known === undefined ? cause : `${cause}. This means: ${meaningOf(known)}`
+}
+
+export function meaningOf({ cause, next, checks }: Translation): string {
+  const look =
+    checks.length === 0
+      ? ''
+      : ` ("bushel doctor" looks at this in ${checks.length === 1 ? 'check' : 'checks'} ${checks.join(', ')})`
+  return `${cause}. ${next}${look}`
+}

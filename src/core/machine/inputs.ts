@@ -1,5 +1,6 @@
 // Everything that can reach a machine's loop from outside.
 import type { GroupPlan } from '../cluster/group-plan.ts'
+import type { KnownFacts } from '../cluster/known-facts.ts'
 import type { ClusterMessage, Heartbeat } from '../cluster/messages.ts'
 import type { Endpoint } from '../cluster/record.ts'
 import type { Registers } from '../cluster/registers.ts'
@@ -82,4 +83,5 @@ export type MachineInput =
   | { readonly kind: 'registers-write'; readonly writes: readonly RegisterWrite[] }
   /** The whole desired state is exchanged: joining or leaving a cluster. */
   | { readonly kind: 'registers-replace'; readonly registers: Registers }
+  | { readonly kind: 'facts-learned'; readonly facts: Pick<KnownFacts, 'machines' | 'silent'> }
   | { readonly kind: 'self-change'; readonly change: Partial<SelfState> }

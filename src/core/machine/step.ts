@@ -136,6 +136,9 @@ function receive(state: MachineState, input: MachineInput, moment: Moment): Deci
         stopHolding(holding, { cause, asked: true, drain, ordered: false, nowMs, out })
       }
       return out
+    case 'facts-learned':
+      out.events.push(input)
+      return out
     case 'self-change':
       out.events.push({ kind: 'self-changed', change: input.change })
       return out

@@ -1,8 +1,10 @@
 // Why a deployment is not ready yet, in words a person can act on.
 import type { WantedDeployment } from '../cluster/desired.ts'
 import { type GroupView, groupsSeen } from '../cluster/groups.ts'
-import { type MachineState, liveRecords, recentFailures } from '../cluster/state.ts'
+import type { Failure } from '../cluster/record.ts'
+import { type MachineState, liveRecords, machineName, recentFailures } from '../cluster/state.ts'
 import { readinessOf } from '../coordinator/backoff.ts'
+import { explainFailure, meaningOf } from '../doctor/rank-log.ts'
 import type { PlacementOutcome } from '../coordinator/placement.ts'
 import { previewPlacement } from '../coordinator/preview.ts'
 import { describeRoom, roomFor } from '../coordinator/room.ts'
@@ -27,14 +29,14 @@ export function conditionOf(
   if (forming !== undefined) return { status: 'starting', detail: progressOf(forming), groups }
   const readiness = readinessOf(deployment, recentFailures(state, nowMs), nowMs)
   if (readiness.kind === 'degraded') {
-    const detail = `failed ${readiness.failures} times, last because ${readiness.cause}; load it again to try once more`
+    const detail = `failed ${readiness.failures} times, last because ${whyFailed(state, readiness)}; load it again to try once more`
     return { status: 'degraded', detail, groups }
   }
   if (readiness.kind === 'start-later') {
     const seconds = Math.ceil((readiness.atMs - nowMs) / 1000)
     return {
       status: 'waiting',
-      detail: `failed ${readiness.failures} times, starts again in ${seconds} s`,
+      detail: `failed ${readiness.failures} times, last because ${whyFailed(state, readiness)}; starts again in ${seconds} s`,
       groups,
     }
   }
@@ -45,6 +47,22 @@ export function conditionOf(
   }
   const detail = placed.kind === 'refused' ? roomDetail() : comingOf(state, placed)
   return { status: 'waiting', detail, groups }
+}
+
+/** The rank that failed first knows why; its neighbours only know that it went. */
+function whyFailed(
+  state: MachineState,
+  { cause, of }: { readonly cause: string; readonly of: readonly Failure[] },
+): string {
+  const known = recentFailures(state, -Infinity)
+  const logs = of.map((failure) => {
+    const machine = known.find((one) => one.group === failure.group && one.rank === failure.rank)
+    const name = machine === undefined ? undefined : machineName(state, machine.machine)
+    return { rank: failure.rank, machine: name ?? 'its machine', lines: failure.cause.split(' | ') }
+  })
+  const found = explainFailure(logs)
+  if (found === null) return cause
+  return `rank ${found.rank} on ${found.machine} said "${found.line}". This means: ${meaningOf(found)}`
 }
 
 /** Files on their way, if that is what the start waits for. */

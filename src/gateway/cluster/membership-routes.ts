@@ -19,8 +19,8 @@ export interface MembershipActions {
   asking(): readonly (object & { name: string; words: string })[]
   nearby(): readonly object[]
   links(): readonly object[]
-  /** Sends over each link for a while and counts what arrives. */
-  measureLinks(milliseconds: number): Promise<readonly object[]>
+  /** Sends over each link, so long in each of a few transfers, and counts what arrives. */
+  measureLinks(milliseconds: number, to: string | null): Outcome<{ links: readonly object[] }>
   remove(name: string): Outcome<Named>
   leave(): Outcome<Named>
   /** Nothing new comes to the machine, and what is there moves away; or it may take part again. */
@@ -33,9 +33,12 @@ export function addMembershipRoutes(app: GatewayApp, actions: MembershipActions)
   app.get('/cluster/nearby', (c) => c.json({ nearby: actions.nearby(), asking: actions.asking() }))
   app.get('/cluster/links', (c) => c.json(actions.links()))
   app.post('/cluster/links/measure', async (c) => {
-    const body = z.object({ milliseconds: z.number().min(100).max(10_000).default(1000) })
-    const { milliseconds } = parseBody(body, await readJson(c.env.incoming))
-    return c.json(await actions.measureLinks(milliseconds))
+    const body = z.object({
+      milliseconds: z.number().min(50).max(10_000).default(400),
+      to: z.string().min(1).max(128).nullable().default(null),
+    })
+    const { milliseconds, to } = parseBody(body, await readJson(c.env.incoming))
+    return c.json(accepted(await actions.measureLinks(milliseconds, to)).links)
   })
   app.post('/cluster/invite', async (c) => {
     const uses = z.object({ uses: z.number().int().min(1).max(100).default(1) })

@@ -6,6 +6,7 @@ import type { GatewayApp, GatewayParts } from '../context.ts'
 import { parseBody, readJson } from '../read-json.ts'
 import { addGenerationRoutes } from './generation-routes.ts'
 import { addAliasRoutes } from './alias-routes.ts'
+import { type LaunchActions, addLaunchRoutes } from './launch-routes.ts'
 import { type MembershipActions, addMembershipRoutes } from './membership-routes.ts'
 import { clusterView, deploymentViews } from './view.ts'
 
@@ -33,6 +34,7 @@ export interface ClusterActions {
   /** What every machine says of itself and of the ways between them. */
   facts(): Promise<object>
   readonly membership: MembershipActions
+  readonly launches: LaunchActions
   nowMs(): number
   /** Ends the daemon after this response. */
   stop(): void
@@ -44,6 +46,7 @@ export function addClusterRoutes(
   actions: ClusterActions,
 ): void {
   addMembershipRoutes(app, actions.membership)
+  addLaunchRoutes(app, actions.launches)
   addGenerationRoutes(app, parts, () => actions.nowMs())
   addAliasRoutes(app, parts)
   parts.api.describe({

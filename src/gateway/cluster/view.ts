@@ -131,6 +131,8 @@ function groupView(
     tokensPerSecond: Math.max(0, ...group.ranks.map((rank) => rank.holding?.tokensPerSecond ?? 0)),
     stages: group.plan.stages.map((stage, index) => ({
       layers: [stage.layers[0], stage.layers[1]],
+      backend: stage.backend,
+      backendWhy: stage.why ?? '',
       ranks: group.ranks
         .filter((rank) => rank.stage === index)
         .map((rank) => ({

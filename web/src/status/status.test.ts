@@ -31,7 +31,7 @@ function deployment(
     strategy: 'single',
     sinceMs: 0,
     tokensPerSecond: 0,
-    stages: [{ layers: [0, 1] as [number, number], ranks: full }],
+    stages: [{ layers: [0, 1] as [number, number], backend: 'none', backendWhy: '', ranks: full }],
   }
   return {
     id: 'd',
