@@ -142,7 +142,8 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
     importGguf: (source, destination) => importGguf({ paths, source, destination }),
   })
   const left = await endLeftRanks(settings.home)
-  if (left.length > 0) log.logger.warn({ pids: left }, 'ended ranks that an earlier daemon had left')
+  if (left.length > 0)
+    log.logger.warn({ pids: left }, 'ended ranks that an earlier daemon had left')
   const { models, warnings } = await store.refresh()
   for (const warning of warnings) log.logger.warn(warning)
   const journal = new DiskJournal(join(settings.home, 'state'))

@@ -145,6 +145,8 @@ export function drawGroup(
 function explainChosen(plan: RankedPlan): string[] {
   const { figures } = plan
   const lines = [plan.why]
+  const [first] = plan.kbFindings
+  if (first !== undefined) lines.push(`more: bushel kb detail ${first}`)
   lines.push(
     `rests on: ${figures.restsOn}${figures.regime === 'either' ? '; RDMA collectives were not measured, so the range covers fast and slow ones and the ranking assumes slow' : figures.regime === null || figures.regime === 'measured' ? '' : `; RDMA collectives taken as ${figures.regime}`}`,
   )
