@@ -1,5 +1,6 @@
 // What the cluster routes do beyond reading the state.
-import { registerKeys } from '../core/cluster/desired.ts'
+import type { Advice } from '../core/cluster/advice.ts'
+import { type Deployment, registerKeys } from '../core/cluster/desired.ts'
 import type { ClusterActions, LoadRequest } from '../gateway/cluster/routes.ts'
 import type { MembershipActions } from '../gateway/cluster/membership-routes.ts'
 import type { ModelStore } from '../models/store.ts'
@@ -14,6 +15,7 @@ export function clusterActions(parts: {
   store: ModelStore
   membership: MembershipActions
   facts: FactsExchange
+  advise: (deployment: Deployment) => Promise<Advice>
   nowMs: () => number
   stop: () => void
 }): ClusterActions {

@@ -3,6 +3,8 @@ import { z } from 'zod'
 
 const layerRange = z.tuple([z.number(), z.number()])
 
+const range = z.object({ value: z.number(), low: z.number(), high: z.number() })
+
 const rankView = z.object({
   rank: z.number(),
   machine: z.string(),
@@ -21,6 +23,10 @@ const groupView = z.object({
   id: z.string(),
   status: z.string(),
   strategy: z.string(),
+  /** Why it is as it is, in one sentence; null when a person fixed it. */
+  why: z.string().nullable().default(null),
+  /** What the planner expected of it: tokens per second of one request alone. */
+  predicted: z.object({ tokensPerSecond: range, restsOn: z.string() }).nullable().default(null),
   /** Age of its present state. */
   sinceMs: z.number(),
   tokensPerSecond: z.number(),

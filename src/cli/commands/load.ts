@@ -58,7 +58,11 @@ export function register(command: Command, context: CliContext): void {
         ? await waitUntilReady({ daemon, deployment, context })
         : await find(daemon, deployment)
       if (flags.json === true) context.out.json(view)
-      else context.out.result(`${view?.model ?? deployment} is ${flags.wait ? 'ready' : 'wanted'}.`)
+      else {
+        context.out.result(`${view?.model ?? deployment} is ${flags.wait ? 'ready' : 'wanted'}.`)
+        const why = view?.groups[0]?.why ?? null
+        if (why !== null) context.out.note(`Placed as it is because: ${why}`)
+      }
     })
 }
 

@@ -66,6 +66,7 @@ function drawing(view: DeploymentView): string {
     lines.push(
       `  group ${group.id}  ${group.strategy}  ${group.status} since ${formatDuration(group.sinceMs)}`,
     )
+    if (group.why !== null) lines.push(`  why: ${group.why}`)
     for (const [index, stage] of group.stages.entries()) {
       const last = index === group.stages.length - 1
       const branch = last ? '└─' : '├─'

@@ -16,6 +16,7 @@ import type { GatewayApp } from '../../gateway/context.ts'
 import { hashKey } from '../../gateway/guard.ts'
 import { ollamaListener } from '../../gateway/ollama/routes.ts'
 import type { Prober } from '../../ports/prober.ts'
+import { loadPlanTables } from '../../models/plan-tables.ts'
 import { ModelStore } from '../../models/store.ts'
 import type { AttemptHost } from '../../runtime/attempts.ts'
 import { watchIdle } from '../../runtime/idle-unload.ts'
@@ -32,6 +33,7 @@ import { rankEnv, requirePython, runtimePaths } from '../runtime-paths.ts'
 import type { Settings } from '../settings.ts'
 import { readVersion } from '../version.ts'
 import { createLocalProber } from '../machines/local-prober.ts'
+import { advise } from './advise.ts'
 import { FactsExchange } from './facts-exchange.ts'
 import { wantFirstModel } from './first-model.ts'
 import { listen } from './listen.ts'
@@ -223,6 +225,18 @@ function buildGateway(
       serving,
       store,
       facts: parts.facts,
+      advise: (deployment) =>
+        advise(
+          {
+            state: () => machine.state,
+            facts: () => parts.facts.collect(),
+            tables: () => loadPlanTables(context.programDir),
+            home: settings.home,
+            nowMs: () => systemClock.nowMs(),
+            folderOf: ({ model }) => store.byDigest(model.digest)?.path ?? null,
+          },
+          deployment,
+        ),
       membership: membershipActions({ machine, peers }),
       nowMs: () => systemClock.nowMs(),
       stop,

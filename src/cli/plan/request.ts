@@ -100,11 +100,17 @@ async function clusterOf(
         'no Bushel daemon runs here, so there is no cluster to plan for; start it with "bushel up", or name machines with --cluster 4xM3Ultra-512,tb5-mesh',
         { exitCode: exitCodes.daemonMissing },
       )
-    return { ...atHand, notes: [] }
+    return { ...atHand, notes: atHand.stale }
   }
   const parsed = parseCluster(options.cluster, tables)
   if (parsed.kind === 'misread') throw usage(parsed.message)
-  return { machines: parsed.machines, links: parsed.links, worlds: [], notes: parsed.notes }
+  return {
+    machines: parsed.machines,
+    links: parsed.links,
+    worlds: [],
+    stale: [],
+    notes: parsed.notes,
+  }
 }
 
 export async function buildRequest(

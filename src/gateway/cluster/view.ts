@@ -1,5 +1,6 @@
 // The cluster as the page and the command line show it: measured things with their age, nothing guessed.
-import { roster, wantedDeployments } from '../../core/cluster/desired.ts'
+import { follows, whyPlaced } from '../../core/cluster/advice.ts'
+import { type Deployment, roster, wantedDeployments } from '../../core/cluster/desired.ts'
 import { type GroupPlan, placedRanks } from '../../core/cluster/group-plan.ts'
 import type { GroupView } from '../../core/cluster/groups.ts'
 import { type MachineState, machineName, ownRecord } from '../../core/cluster/state.ts'
@@ -86,7 +87,7 @@ export function deploymentViews(state: MachineState, nowMs: number): DeploymentV
         ...loss,
         machine: nameOf(state, loss.machine),
       })),
-      groups: condition.groups.map((group) => groupView(state, group, nowMs)),
+      groups: condition.groups.map((group) => groupView(state, { group, deployment, nowMs })),
     }
   })
 }
@@ -101,13 +102,16 @@ function memoryOf(plan: GroupPlan, rank: number): number {
 
 function groupView(
   state: MachineState,
-  group: GroupView,
-  nowMs: number,
+  about: { group: GroupView; deployment: Deployment; nowMs: number },
 ): DeploymentView['groups'][number] {
+  const { group, deployment, nowMs } = about
+  const { advice } = deployment
   return {
     id: group.group,
     status: group.status,
     strategy: group.plan.strategy,
+    why: whyPlaced(group.plan, deployment),
+    predicted: advice?.kind === 'planned' && follows(group.plan, advice) ? advice.predicted : null,
     sinceMs: nowMs - group.sinceMs,
     tokensPerSecond: Math.max(0, ...group.ranks.map((rank) => rank.holding?.tokensPerSecond ?? 0)),
     stages: group.plan.stages.map((stage, index) => ({
