@@ -7,6 +7,8 @@ import type { ModelStore } from '../models/store.ts'
 import type { Machine } from '../runtime/machine.ts'
 import type { Serving } from '../runtime/serving.ts'
 import type { FactsExchange } from './daemon/facts-exchange.ts'
+import type { ProbeExchange } from './daemon/probe-exchange.ts'
+import type { ScoreKeeper } from './daemon/score-keeper.ts'
 import { loadDeployment } from './load-action.ts'
 
 export function clusterActions(parts: {
@@ -15,6 +17,8 @@ export function clusterActions(parts: {
   store: ModelStore
   membership: MembershipActions
   facts: FactsExchange
+  probes: ProbeExchange
+  scores: ScoreKeeper
   advise: (deployment: Deployment) => Promise<Advice>
   nowMs: () => number
   stop: () => void
@@ -44,6 +48,8 @@ export function clusterActions(parts: {
       return { deployment: id }
     },
     facts: () => parts.facts.collect(),
+    probe: () => parts.probes.probe(),
+    slow: () => parts.scores.slow(),
     async listModels() {
       const { models } = await store.refresh()
       machine.post({ kind: 'self-change', change: { models: models.map((model) => model.ref) } })

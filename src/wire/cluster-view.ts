@@ -67,14 +67,30 @@ export const machineView = z.object({
   links: z.array(z.object({ link: z.string(), heardAgoMs: z.number() })),
 })
 
+/** A machine that runs well under what was predicted for it. */
+export const slowView = z.object({
+  group: z.string(),
+  model: z.string(),
+  machine: z.string(),
+  /** For how long. */
+  sinceMs: z.number(),
+  /** Speed against prediction: 0.6 is 40% under. */
+  ratio: z.number(),
+  cause: z.string(),
+  advice: z.string(),
+})
+
 export const clusterView = z.object({
   self: z.string(),
   coordinator: z.string().nullable(),
   epoch: z.number(),
   machines: z.array(machineView),
   deployments: z.array(deploymentView),
+  /** As far as this machine can tell: it keeps the books of the groups whose head it holds. */
+  slow: z.array(slowView).default([]),
 })
 
 export type ClusterView = z.infer<typeof clusterView>
 export type DeploymentView = z.infer<typeof deploymentView>
+export type SlowView = z.infer<typeof slowView>
 export type MachineView = z.infer<typeof machineView>

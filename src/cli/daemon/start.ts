@@ -32,6 +32,7 @@ import { type DaemonLog, openLog } from '../log.ts'
 import { rankEnv, requirePython, runtimePaths } from '../runtime-paths.ts'
 import type { Settings } from '../settings.ts'
 import { readVersion } from '../version.ts'
+import { predictionFile } from '../plan/score-file.ts'
 import { createLocalProber } from '../machines/local-prober.ts'
 import { advise } from './advise.ts'
 import { FactsExchange } from './facts-exchange.ts'
@@ -42,6 +43,8 @@ import { membershipActions } from './membership-actions.ts'
 import { ModelFetches } from './model-fetcher.ts'
 import { modelActions } from './model-actions.ts'
 import { Peers, watchBelonging } from './peers.ts'
+import { ProbeExchange } from './probe-exchange.ts'
+import { ScoreKeeper } from './score-keeper.ts'
 import { describeSelf } from './self.ts'
 import { type Stopper, createStopper } from './stopper.ts'
 
@@ -129,6 +132,8 @@ interface Parts {
   readonly ranks: RankSupervisor
   readonly peers: Peers
   readonly facts: FactsExchange
+  readonly probes: ProbeExchange
+  readonly scores: ScoreKeeper
   readonly log: DaemonLog
 }
 
@@ -198,7 +203,24 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
   watchIdle({ machine, attempts: ranks.attempts, clock, notes })
   const prober = (): Prober => createLocalProber(context)
   const facts = new FactsExchange({ machine: () => machine, peers, prober, port: peers.port })
-  return { machine, serving, store, ranks, peers, facts, log }
+  const probes = new ProbeExchange({
+    machine: () => machine,
+    peers,
+    facts: () => facts.collect(),
+    program: { python: paths.python, workerDir: paths.workerDir, env: rankEnv(paths) },
+    home: settings.home,
+    wallMs: () => Date.now(),
+    anyPort: () => 20_000 + (Number.parseInt(cryptoEntropy.hex(2), 16) % 9000),
+  })
+  const scores = new ScoreKeeper({
+    file: predictionFile(settings.home),
+    nowMs: () => clock.nowMs(),
+    wallMs: () => Date.now(),
+    ownFacts: () => prober().probeMachine(),
+    warn: (text) => log.logger.warn(text),
+  })
+  machine.subscribe((state) => scores.look(state))
+  return { machine, serving, store, ranks, peers, facts, probes, scores, log }
 }
 
 function buildGateway(
@@ -225,6 +247,8 @@ function buildGateway(
       serving,
       store,
       facts: parts.facts,
+      probes: parts.probes,
+      scores: parts.scores,
       advise: (deployment) =>
         advise(
           {

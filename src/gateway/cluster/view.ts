@@ -9,15 +9,20 @@ import { settledCoordinator } from '../../core/membership/view.ts'
 import type { MachineId } from '../../core/ids.ts'
 import { lossForecasts } from '../../core/serving/survival.ts'
 import { conditionOf } from '../../core/serving/waiting.ts'
-import type { ClusterView, DeploymentView, MachineView } from '../../wire/cluster-view.ts'
+import type { ClusterView, DeploymentView, MachineView, SlowView } from '../../wire/cluster-view.ts'
 
-export function clusterView(state: MachineState, nowMs: number): ClusterView {
+export function clusterView(
+  state: MachineState,
+  nowMs: number,
+  slow: readonly SlowView[] = [],
+): ClusterView {
   return {
     self: state.self.id,
     coordinator: settledCoordinator(state, nowMs),
     epoch: state.epochSeen.counter,
     machines: machineViews(state, nowMs),
     deployments: deploymentViews(state, nowMs),
+    slow: slow.map((one) => ({ ...one, machine: nameOf(state, one.machine as MachineId) })),
   }
 }
 
