@@ -14,6 +14,7 @@ import { clusterView } from '../../gateway/cluster/view.ts'
 import { findModel } from '../../models/catalogue.ts'
 import type { PlanTables } from '../../models/plan-tables.ts'
 import { clusterFrom } from '../plan/current-cluster.ts'
+import { asHeld } from '../plan/held.ts'
 import { readMeasurements } from '../probe/measurement-file.ts'
 import type { ClusterFacts } from './facts-exchange.ts'
 
@@ -69,7 +70,7 @@ async function tryToAdvise(parts: AdviceParts, deployment: Deployment): Promise<
       machines: there.machines.filter(({ id }) => asked.length === 0 || asked.includes(id)),
       links: there.links,
       worlds: there.worlds,
-      model: asHeld(model, state),
+      model: asHeld(model, there.inFloat32),
       contextTokens: deployment.contextTokens,
       promptTokens: Math.min(promptTokensTypical, deployment.contextTokens),
       concurrency: 1,
@@ -96,13 +97,6 @@ function modelOf(
   const folder = parts.folderOf(deployment)
   const found = findModel(folder ?? deployment.model.name, tables)
   return found.kind === 'found' ? found.model : found.message
-}
-
-/** Where every machine computes in float32, that is what it holds and reads, whatever the files say. */
-function asHeld(model: PlanModel, state: MachineState): PlanModel {
-  if (!liveRecords(state).every((record) => record.computesIn === 'float32')) return model
-  const format = { name: 'float32', bitsPerWeight: 32, otherBitsPerWeight: null }
-  return { ...model, format, otherFormats: [] }
 }
 
 /** Memory that stays taken when this deployment is placed anew. */

@@ -15,6 +15,7 @@ import {
   type MeasuredHop,
   type MeasuredMachine,
   type MeasuredWorldRecord,
+  combineVersions,
   measureHop,
   measureMachine,
   measureWorld,
@@ -150,7 +151,7 @@ export class ProbeExchange {
       const outcome = measureHop({
         source: source.id,
         target: target.id,
-        versions: required(source.facts),
+        versions: combineVersions([source, target].map(({ facts }) => required(facts))),
         cables: cablesOf([source.facts, target.facts]),
         atMs: this.#parts.wallMs(),
         seconds,
@@ -171,7 +172,7 @@ export class ProbeExchange {
     const outcome = measureWorld({
       ...worldTimings.parse(timings),
       machines: pair.map(({ id }) => id),
-      versions: required(pair[0].facts),
+      versions: combineVersions(pair.map(({ facts }) => required(facts))),
       cables: cablesOf(pair.map(({ facts }) => facts)),
       atMs: this.#parts.wallMs(),
     })

@@ -13,6 +13,7 @@ import type { CliContext } from '../command.ts'
 import { findDaemon } from '../daemon-client.ts'
 import { askCluster } from '../machines/cluster-facts.ts'
 import { presentOf, readMeasurements } from '../probe/measurement-file.ts'
+import { computesInFloat32 } from './held.ts'
 import { homeDir } from '../settings.ts'
 
 export interface ClusterAtHand {
@@ -21,6 +22,8 @@ export interface ClusterAtHand {
   readonly worlds: readonly MeasuredWorld[]
   /** Measurements that no longer count, and why. */
   readonly stale: readonly string[]
+  /** Every machine computes on its CPU, in float32. */
+  readonly inFloat32: boolean
 }
 
 /** Null when no daemon runs on this machine. */
@@ -58,7 +61,8 @@ export function clusterFrom(given: {
   const idOf = new Map(machines.map((machine) => [machine.name, machine.id]))
   const { links: found } = buildTopology(facts)
   const links = found.flatMap((link) => planLinks(link, { idOf, entries: tables.links }))
-  return applyMeasurements({ machines, links }, store, presentOf(facts, idOf))
+  const inFloat32 = facts.length > 0 && facts.every(computesInFloat32)
+  return { ...applyMeasurements({ machines, links }, store, presentOf(facts, idOf)), inFloat32 }
 }
 
 function planMachine(

@@ -142,7 +142,8 @@ export function drawGroup(
   return lines.join('\n')
 }
 
-function explainChosen(plan: RankedPlan): string[] {
+function explainChosen(plan: RankedPlan, machines: readonly PlanMachine[]): string[] {
+  const nameOf = (id: string): string => machines.find((one) => one.id === id)?.name ?? id
   const { figures } = plan
   const lines = [plan.why]
   const [first] = plan.kbFindings
@@ -152,7 +153,7 @@ function explainChosen(plan: RankedPlan): string[] {
   )
   for (const loss of figures.losses)
     lines.push(
-      `without ${loss.machine}: ${loss.survives ? `${loss.how}, a gap of about ${duration(loss.gapSeconds ?? 0)}` : loss.how}`,
+      `without ${nameOf(loss.machine)}: ${loss.survives ? `${loss.how}, a gap of about ${duration(loss.gapSeconds ?? 0)}` : loss.how}`,
     )
   return lines
 }
@@ -178,7 +179,7 @@ export function renderOutcome(
     parts.push(
       `Chosen: ${chosen.placement.strategy} on ${machinesOf(chosen)}`,
       drawings.join('\n\n'),
-      explainChosen(chosen).join('\n'),
+      explainChosen(chosen, request.machines).join('\n'),
     )
     const rival = outcome.plans.find(
       (plan) =>

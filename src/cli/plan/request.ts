@@ -7,6 +7,7 @@ import type { PlanGoal, PlanMachine, PlanRequest, WorkerAbilities } from '../../
 import { findModel } from '../../models/catalogue.ts'
 import type { PlanTables } from '../../models/plan-tables.ts'
 import { UserError, exitCodes } from '../command.ts'
+import { asHeld } from './held.ts'
 import type { ClusterAtHand, CurrentCluster } from './current-cluster.ts'
 
 export interface PlanOptions {
@@ -109,6 +110,7 @@ async function clusterOf(
     links: parsed.links,
     worlds: [],
     stale: [],
+    inFloat32: false,
     notes: parsed.notes,
   }
 }
@@ -139,7 +141,7 @@ export async function buildRequest(
       machines: cluster.machines,
       links: cluster.links,
       worlds: cluster.worlds,
-      model: found.model,
+      model: asHeld(found.model, cluster.inFloat32),
       contextTokens,
       promptTokens: Math.min(
         contextTokens,
