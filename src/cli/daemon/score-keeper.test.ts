@@ -100,6 +100,7 @@ async function keeper(
     wallMs: () => nowMs,
     ownFacts: () =>
       Promise.resolve({ ...facts, power: { ...facts.power, source: known('battery' as const) } }),
+    loadPerCore: () => 0.5,
     warn: (text) => assert.fail(text),
   })
   return { keep, setNow: (ms) => (nowMs = ms) }
@@ -149,6 +150,6 @@ test('ScoreKeeper says nothing of a group that nobody predicted, or that answers
   assert.equal(readScore(join(home, 'busy')).lines[0]?.measured, null)
   const other = await keeper('none')
   const state = stateAt(0, { tokensPerSecond: 10, queue: 1 })
-  other.keep.look({ ...state, registers: new Map() as unknown as Registers })
+  other.keep.look({ ...state, registers: new Map() })
   assert.throws(() => readScore(join(home, 'none')), /no predictions are kept yet/)
 })

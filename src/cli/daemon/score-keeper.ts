@@ -25,6 +25,8 @@ export interface ScoreKeeperParts {
   readonly wallMs: () => number
   /** What this machine says of itself, to find the cause when it is slow. */
   readonly ownFacts: () => Promise<MachineFacts>
+  /** The system's load average for each of its cores. */
+  readonly loadPerCore: () => number
   readonly warn: (text: string) => void
 }
 
@@ -49,6 +51,7 @@ const nothingSeen: SpeedSigns = {
   onBattery: null,
   memoryPressure: null,
   otherGpuLoad: null,
+  loadPerCore: null,
   plannedLink: null,
   usedLink: null,
   staleMeasurement: false,
@@ -169,6 +172,7 @@ export class ScoreKeeper {
         this.#signs = {
           ...nothingSeen,
           onBattery: power.source.known ? power.source.value === 'battery' : null,
+          loadPerCore: this.#parts.loadPerCore(),
           memoryPressure: memory.pressure.known ? memory.pressure.value : null,
         }
       },

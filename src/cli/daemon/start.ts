@@ -1,6 +1,6 @@
 // Puts a daemon together: adapters into ports, ports into the loop, the loop under the gateway. This is
 // the one place that knows every concrete part.
-import { hostname } from 'node:os'
+import { availableParallelism, hostname, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { getRequestListener } from '@hono/node-server'
 import { cryptoEntropy } from '../../adapters/crypto-entropy.ts'
@@ -217,6 +217,7 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
     nowMs: () => clock.nowMs(),
     wallMs: () => Date.now(),
     ownFacts: () => prober().probeMachine(),
+    loadPerCore: () => (loadavg()[0] ?? 0) / availableParallelism(),
     warn: (text) => log.logger.warn(text),
   })
   machine.subscribe((state) => scores.look(state))
