@@ -76,7 +76,11 @@ const plain: readonly Form[] = [false, true].flatMap((stream): Form[] => [
     kind: 'chat',
     path: '/v1/chat/completions',
     body: ({ model, prompt }) => ({
-      ...{ model, messages: chat(prompt), max_tokens: tokens, temperature, stream },
+      model,
+      messages: chat(prompt),
+      max_tokens: tokens,
+      temperature,
+      stream,
     }),
     read: (text) =>
       stream
@@ -90,7 +94,12 @@ const plain: readonly Form[] = [false, true].flatMap((stream): Form[] => [
     kind: 'chat',
     path: '/v1/responses',
     body: ({ model, prompt }) => ({
-      ...{ model, input: prompt, max_output_tokens: tokens, temperature, stream, store: false },
+      model,
+      input: prompt,
+      max_output_tokens: tokens,
+      temperature,
+      stream,
+      store: false,
     }),
     read: (text) =>
       stream
@@ -104,7 +113,11 @@ const plain: readonly Form[] = [false, true].flatMap((stream): Form[] => [
     kind: 'chat',
     path: '/v1/messages',
     body: ({ model, prompt }) => ({
-      ...{ model, messages: chat(prompt), max_tokens: tokens, temperature, stream },
+      model,
+      messages: chat(prompt),
+      max_tokens: tokens,
+      temperature,
+      stream,
     }),
     read: (text) =>
       stream
@@ -118,7 +131,13 @@ const plain: readonly Form[] = [false, true].flatMap((stream): Form[] => [
     kind: 'chat',
     path: '/api/chat',
     body: ({ model, prompt }) => ({
-      ...{ model, messages: chat(prompt), stream, options: { num_predict: tokens, temperature } },
+      model,
+      messages: chat(prompt),
+      stream,
+      options: {
+        num_predict: tokens,
+        temperature,
+      },
     }),
     read: (text) =>
       lines(text)
@@ -130,7 +149,13 @@ const plain: readonly Form[] = [false, true].flatMap((stream): Form[] => [
     kind: 'chat',
     path: '/api/generate',
     body: ({ model, prompt }) => ({
-      ...{ model, prompt, stream, options: { num_predict: tokens, temperature } },
+      model,
+      prompt,
+      stream,
+      options: {
+        num_predict: tokens,
+        temperature,
+      },
     }),
     read: (text) =>
       lines(text)
@@ -155,8 +180,17 @@ const formed: readonly Form[] = [
     kind: 'schema',
     path: '/v1/chat/completions',
     body: ({ model, prompt }) => ({
-      ...{ model, messages: chat(prompt), max_tokens: formedTokens, temperature },
-      response_format: { type: 'json_schema', json_schema: { name: 'it', schema } },
+      model,
+      messages: chat(prompt),
+      max_tokens: formedTokens,
+      temperature,
+      response_format: {
+        type: 'json_schema',
+        json_schema: {
+          name: 'it',
+          schema,
+        },
+      },
     }),
     read: (text) => compact(parse(text).choices?.[0]?.message?.content ?? ''),
   },
@@ -165,8 +199,18 @@ const formed: readonly Form[] = [
     kind: 'schema',
     path: '/v1/responses',
     body: ({ model, prompt }) => ({
-      ...{ model, input: prompt, max_output_tokens: formedTokens, temperature, store: false },
-      text: { format: { type: 'json_schema', name: 'it', schema } },
+      model,
+      input: prompt,
+      max_output_tokens: formedTokens,
+      temperature,
+      store: false,
+      text: {
+        format: {
+          type: 'json_schema',
+          name: 'it',
+          schema,
+        },
+      },
     }),
     read: (text) => compact(parse(text).output?.[0]?.content?.[0]?.text ?? ''),
   },
@@ -175,8 +219,14 @@ const formed: readonly Form[] = [
     kind: 'schema',
     path: '/api/chat',
     body: ({ model, prompt }) => ({
-      ...{ model, messages: chat(prompt), stream: false, format: schema },
-      options: { num_predict: formedTokens, temperature },
+      model,
+      messages: chat(prompt),
+      stream: false,
+      format: schema,
+      options: {
+        num_predict: formedTokens,
+        temperature,
+      },
     }),
     read: (text) => compact(parse(text).message?.content ?? ''),
   },
@@ -188,9 +238,21 @@ const calling: readonly Form[] = [
     kind: 'tool',
     path: '/v1/chat/completions',
     body: ({ model, prompt }) => ({
-      ...{ model, messages: chat(prompt), max_tokens: 2 * formedTokens, temperature, stream },
-      tools: [{ type: 'function', function: note }],
-      tool_choice: { type: 'function', function: { name: 'note' } },
+      model,
+      messages: chat(prompt),
+      max_tokens: 2 * formedTokens,
+      temperature,
+      stream,
+      tools: [
+        {
+          type: 'function',
+          function: note,
+        },
+      ],
+      tool_choice: {
+        type: 'function',
+        function: { name: 'note' },
+      },
       parallel_tool_calls: false,
     }),
     read: (text) => {
@@ -204,9 +266,22 @@ const calling: readonly Form[] = [
     kind: 'tool',
     path: '/v1/messages',
     body: ({ model, prompt }) => ({
-      ...{ model, messages: chat(prompt), max_tokens: 2 * formedTokens, temperature },
-      tools: [{ name: note.name, description: note.description, input_schema: schema }],
-      tool_choice: { type: 'tool', name: 'note', disable_parallel_tool_use: true },
+      model,
+      messages: chat(prompt),
+      max_tokens: 2 * formedTokens,
+      temperature,
+      tools: [
+        {
+          name: note.name,
+          description: note.description,
+          input_schema: schema,
+        },
+      ],
+      tool_choice: {
+        type: 'tool',
+        name: 'note',
+        disable_parallel_tool_use: true,
+      },
     }),
     read: (text) => {
       const use = parse(text).content?.find(({ type }) => type === 'tool_use')

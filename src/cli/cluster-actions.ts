@@ -1,5 +1,6 @@
 // What the cluster routes do beyond reading the state.
-import { registerKeys } from '../core/cluster/desired.ts'
+import type { Advice } from '../core/cluster/advice.ts'
+import { type Deployment, registerKeys } from '../core/cluster/desired.ts'
 import type { ClusterActions, LoadRequest } from '../gateway/cluster/routes.ts'
 import type { LaunchActions } from '../gateway/cluster/launch-routes.ts'
 import type { MembershipActions } from '../gateway/cluster/membership-routes.ts'
@@ -7,6 +8,8 @@ import type { ModelStore } from '../models/store.ts'
 import type { Machine } from '../runtime/machine.ts'
 import type { Serving } from '../runtime/serving.ts'
 import type { FactsExchange } from './daemon/facts-exchange.ts'
+import type { ProbeExchange } from './daemon/probe-exchange.ts'
+import type { ScoreKeeper } from './daemon/score-keeper.ts'
 import { loadDeployment } from './load-action.ts'
 
 export function clusterActions(parts: {
@@ -16,6 +19,9 @@ export function clusterActions(parts: {
   membership: MembershipActions
   launches: LaunchActions
   facts: FactsExchange
+  probes: ProbeExchange
+  scores: ScoreKeeper
+  advise: (deployment: Deployment) => Promise<Advice>
   nowMs: () => number
   stop: () => void
 }): ClusterActions {
@@ -45,6 +51,8 @@ export function clusterActions(parts: {
       return { deployment: id }
     },
     facts: () => parts.facts.collect(),
+    probe: () => parts.probes.probe(),
+    slow: () => parts.scores.slow(),
     async listModels() {
       const { models } = await store.refresh()
       machine.post({ kind: 'self-change', change: { models: models.map((model) => model.ref) } })

@@ -1,5 +1,6 @@
 // Turns what a person typed after "bushel load" into a deployment, or says why it cannot be, before anything
 // that runs is touched.
+import type { Advice } from '../core/cluster/advice.ts'
 import { type Deployment, type RosterEntry, isNamed, roster } from '../core/cluster/desired.ts'
 import type { ModelRef } from '../core/cluster/group-plan.ts'
 import type { MachineState } from '../core/cluster/state.ts'
@@ -12,7 +13,12 @@ import type { Machine } from '../runtime/machine.ts'
 import type { Serving } from '../runtime/serving.ts'
 
 export async function loadDeployment(
-  parts: { machine: Machine; serving: Serving; store: ModelStore },
+  parts: {
+    machine: Machine
+    serving: Serving
+    store: ModelStore
+    advise: (deployment: Deployment) => Promise<Advice>
+  },
   request: LoadRequest,
 ): Promise<{ deployment: string } | { refused: string }> {
   const { machine, serving } = parts
@@ -20,7 +26,7 @@ export async function loadDeployment(
   const machines = machineIds(machine.state, request.machines)
   if (typeof machines === 'string') return { refused: machines }
   const { strategy, layers, backend, devices, replicas, standby } = request
-  const options: Partial<Deployment> = {
+  const asked: Partial<Deployment> = {
     strategy,
     machines,
     layers,
@@ -30,6 +36,10 @@ export async function loadDeployment(
     contextTokens: Math.min(request.contextTokens ?? ref.contextTokens, ref.contextTokens),
     ...(devices === undefined ? {} : { devices }),
   }
+  // Whoever says how it is to be is not told otherwise.
+  const isOpen = strategy === 'auto' && layers.length === 0 && replicas === 1
+  const advice = isOpen ? await parts.advise(serving.deploymentOf(ref, asked)) : undefined
+  const options = advice === undefined ? asked : { ...asked, advice }
   const { id: self, boot } = machine.state.self
   const version = { counter: 0, machine: self, boot }
   const wanted = { ...serving.deploymentOf(ref, options), version }

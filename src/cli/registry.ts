@@ -114,6 +114,11 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Cluster',
     load: () => import('./commands/plan.ts'),
   },
+  probe: {
+    summary: 'measure machines and links, for better plans',
+    section: 'Cluster',
+    load: () => import('./commands/probe.ts'),
+  },
   topology: {
     summary: 'show who is cabled to whom, and which shapes that allows',
     section: 'Machines',

@@ -11,41 +11,88 @@ const kb = await openKnowledgeBase({ dataDir: join(root, 'data/kb'), cacheDir: n
 after(() => kb.close())
 const search = (question: string): ReturnType<typeof kb.search> => kb.search(question)
 
-const saying =
-  (text: string, heard: ModelMessage[] = []): AskModel =>
-  (messages) => {
-    heard.push(...messages)
+interface Heard {
+  readonly messages: ModelMessage[]
+  readonly schemas: unknown[]
+}
+
+/** A model that replies with this text, whatever the form asked for. */
+const replying =
+  (text: string, heard: Heard = { messages: [], schemas: [] }): AskModel =>
+  (messages, schema) => {
+    heard.messages.push(...messages)
+    heard.schemas.push(schema)
     return Promise.resolve({ kind: 'model-answered', text, model: 'tiny' })
   }
+const saying = (
+  statements: readonly (readonly [number, string])[],
+  options: { known?: boolean; heard?: Heard } = {},
+): AskModel =>
+  replying(
+    JSON.stringify({
+      known: options.known ?? true,
+      statements: statements.map(([finding, text]) => ({ finding, text })),
+    }),
+    options.heard,
+  )
 const nobody: AskModel = () =>
   Promise.resolve({ kind: 'model-missing', reason: 'No model is loaded.' })
 
+const switchOn = 'how do I turn on RDMA?'
+
 test('askKnowledge() gives the model the findings and returns its cited answer', async () => {
-  const heard: ModelMessage[] = []
+  const heard: Heard = { messages: [], schemas: [] }
   const answer = await askKnowledge(
     search,
-    'how do I turn on RDMA?',
-    saying('Boot into Recovery and run rdma_ctl enable (kb#413).', heard),
+    switchOn,
+    saying([[413, 'Boot into Recovery and run rdma_ctl enable.']], { heard }),
   )
-  assert.equal(answer.kind, 'answered')
-  assert.deepEqual(answer.kind === 'answered' && answer.cites, [413])
-  assert.match(
-    heard[1]?.content ?? '',
-    /kb#413 \(corrected, confidence verified\): RDMA is switched on/,
-  )
-  assert.match(heard[1]?.content ?? '', /Question: how do I turn on RDMA\?/)
+  assert.ok(answer.kind === 'answered')
+  assert.equal(answer.answer, 'Boot into Recovery and run rdma_ctl enable (kb#413).')
+  assert.deepEqual(answer.cites, [413])
+  const asked = heard.messages[1]?.content ?? ''
+  assert.match(asked, /kb#413 \(corrected, confidence verified\): RDMA is switched on/)
+  assert.match(asked, /Question: how do I turn on RDMA\?/)
+})
+
+test('askKnowledge() holds the model to a form in which only retrieved ids exist', async () => {
+  const heard: Heard = { messages: [], schemas: [] }
+  const answer = await askKnowledge(search, switchOn, saying([], { heard }))
+  const ids = answer.findings.map(({ id }) => id)
+  assert.ok(ids.length > 1)
+  assert.ok(JSON.stringify(heard.schemas[0]).includes(`"enum":${JSON.stringify(ids)}`))
 })
 
 test('askKnowledge() takes out citations that were not retrieved and names them', async () => {
   const elsewhere = citationOf(433)
   const answer = await askKnowledge(
     search,
-    'how do I turn on RDMA?',
-    saying(`In Recovery (kb#413). Use KPOP (${elsewhere}).`),
+    switchOn,
+    saying([
+      [413, `RDMA is switched on in Recovery (${elsewhere}).`],
+      [433, 'Use KPOP to switch RDMA on in Recovery.'],
+    ]),
   )
   assert.ok(answer.kind === 'answered')
-  assert.equal(answer.answer, 'In Recovery (kb#413). Use KPOP.')
+  assert.equal(answer.answer, 'RDMA is switched on in Recovery (kb#413).')
   assert.deepEqual(answer.removed, [433])
+})
+
+test('askKnowledge() leaves out what repeats itself, strays, or names figures that no finding has', async () => {
+  const good = [413, 'RDMA is switched on in Recovery with rdma_ctl enable.'] as const
+  const answer = await askKnowledge(
+    search,
+    switchOn,
+    saying([
+      good,
+      good,
+      [413, 'Recovery takes 17 minutes and then RDMA is switched on.'],
+      [413, 'Bread rises overnight while bakers sleep beside warm ovens.'],
+    ]),
+  )
+  assert.ok(answer.kind === 'answered')
+  assert.equal(answer.answer, 'RDMA is switched on in Recovery with rdma_ctl enable (kb#413).')
+  assert.deepEqual(answer.dropped, ['repeats itself', 'names figures of its own', 'strays'])
 })
 
 test('askKnowledge() shows the findings when no model is loaded', async () => {
@@ -55,23 +102,29 @@ test('askKnowledge() shows the findings when no model is loaded', async () => {
   assert.ok(answer.findings.some((finding) => finding.id === 413))
 })
 
-test('askKnowledge() does not pass off an answer that cites nothing', async () => {
-  const made = await askKnowledge(search, 'how do I turn on RDMA?', saying('Just press a button.'))
-  assert.ok(made.kind === 'findings-shown')
-  assert.match(made.reason, /rests on none of the findings, so it is not shown/)
-  const honest = await askKnowledge(search, 'how do I turn on RDMA?', saying('I do not know.'))
-  assert.ok(honest.kind === 'not-known')
-  assert.match(honest.reason, /finds no answer/)
+test('askKnowledge() shows the findings when nothing of an answer can stand, and says why', async () => {
+  const loop = 'RDMA is switched on and RDMA is switched on and RDMA is switched on and'
+  const cases: readonly (readonly [AskModel, RegExp])[] = [
+    [saying([[413, loop]]), /^The answer of tiny repeats itself, so it is not shown/],
+    [saying([[413, 'RDMA']]), /says nothing/],
+    [saying([[413, 'how do I turn on RDMA']]), /says nothing/],
+    [saying([[433, 'In Recovery, with rdma_ctl enable.']]), /cites nothing that it was given/],
+    [saying([]), /said nothing about these findings/],
+    [replying('{"known": true, "statements": [{"finding": 413, "te'), /did not finish its answer/],
+    [replying('Just press a button.'), /did not finish its answer/],
+  ]
+  for (const [model, reason] of cases) {
+    const answer = await askKnowledge(search, switchOn, model)
+    assert.ok(answer.kind === 'findings-shown', String(reason))
+    assert.match(answer.reason, reason)
+    assert.ok(answer.findings.length > 1)
+  }
 })
 
-test('askKnowledge() does not pass off the babble of a small model', async () => {
-  // What a model of 135 million parameters really answered.
-  const babble = 'kb#413 (corrected, confidence high):\n\nkb#413 (stands, confidence high):\n\n'
-  for (const text of [babble.repeat(10), 'kb#413', `Recovery is the way (kb#413).\n`.repeat(9)]) {
-    const answer = await askKnowledge(search, 'how do I turn on RDMA?', saying(text))
-    assert.ok(answer.kind === 'findings-shown', text.slice(0, 40))
-    assert.match(answer.reason, /without saying anything/)
-  }
+test('askKnowledge() believes a model that does not know', async () => {
+  const honest = await askKnowledge(search, switchOn, saying([], { known: false }))
+  assert.ok(honest.kind === 'not-known')
+  assert.match(honest.reason, /finds no answer/)
 })
 
 test('askKnowledge() says that it does not know, and asks no model, when the subject is another', async () => {

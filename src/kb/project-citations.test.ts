@@ -1,8 +1,11 @@
 // Whoever cites a finding, in a document, a message or a comment, cites one that exists.
 import assert from 'node:assert/strict'
-import { readFileSync, readdirSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { extname, join, relative } from 'node:path'
 import { test } from 'node:test'
+import { knownErrors } from '../core/doctor/rank-log.ts'
+import { allChecks } from '../core/doctor/run-doctor.ts'
 import { citationOf, citedIds } from './citations.ts'
 import { parseKnowledge } from './parse-files.ts'
 import { readKnowledgeFiles } from './read-files.ts'
@@ -67,4 +70,47 @@ test('the search for citations sees the files it should, and would notice a wron
 
 test('citedIds() reads our form alone', () => {
   assert.deepEqual(citedIds('(kb#306, kb#413) kb#306. mlx#3467 #12 kb# kb#x'), [306, 413])
+})
+
+/** A copy of a source with one of its citations pointing nowhere. */
+function planted(source: string, cited: string): { path: string; remove: () => void } {
+  const folder = mkdtempSync(join(tmpdir(), 'bushel-citations-'))
+  const path = join(folder, 'planted.ts')
+  const text = readFileSync(join(root, source), 'utf8')
+  assert.ok(text.includes(cited), `${source} cites ${cited}`)
+  writeFileSync(path, text.replace(cited, citationOf(987_654)))
+  return { path, remove: () => rmSync(folder, { recursive: true }) }
+}
+
+test('the search for citations covers the doctor and the planner: a wrong id planted there is found', () => {
+  for (const [source, cited] of [
+    ['src/core/doctor/checks/address-checks.ts', 'kb#2016'],
+    ['src/core/doctor/rank-log.ts', 'kb#2026'],
+    ['src/core/plan/place/explain.ts', 'kb#2060'],
+    ['src/core/plan/place/shortage.ts', 'kb#2088'],
+  ] as const) {
+    assert.ok([...textFiles(join(root, 'src/core'))].includes(join(root, source)), source)
+    const copy = planted(source, cited)
+    try {
+      assert.match(
+        unknownCitations([copy.path], known)[0] ?? '',
+        new RegExp(`${citationOf(987_654)}$`),
+        source,
+      )
+    } finally {
+      copy.remove()
+    }
+  }
+})
+
+test('most checks of the doctor and every known error of a rank rest on a finding', () => {
+  const bare = allChecks.filter((check) => check.cites.length === 0).map((check) => check.id)
+  // Limits of containers, FileVault and drivers are not what the knowledge base is about.
+  assert.deepEqual(bare, ['restart', 'linux-memory', 'linux-runtime', 'nvidia-driver'])
+  assert.deepEqual(
+    knownErrors.filter((error) => error.cites.length === 0),
+    [],
+  )
+  for (const cite of [...allChecks, ...knownErrors].flatMap(({ cites }) => cites))
+    assert.ok(known.has(citedIds(cite)[0] ?? 0), cite)
 })

@@ -3,6 +3,8 @@ import { z } from 'zod'
 
 const layerRange = z.tuple([z.number(), z.number()])
 
+const range = z.object({ value: z.number(), low: z.number(), high: z.number() })
+
 const rankView = z.object({
   rank: z.number(),
   machine: z.string(),
@@ -21,6 +23,10 @@ const groupView = z.object({
   id: z.string(),
   status: z.string(),
   strategy: z.string(),
+  /** Why it is as it is, in one sentence; null when a person fixed it. */
+  why: z.string().nullable().default(null),
+  /** What the planner expected of it: tokens per second of one request alone. */
+  predicted: z.object({ tokensPerSecond: range, restsOn: z.string() }).nullable().default(null),
   /** Age of its present state. */
   sinceMs: z.number(),
   tokensPerSecond: z.number(),
@@ -71,6 +77,19 @@ export const machineView = z.object({
   links: z.array(z.object({ link: z.string(), heardAgoMs: z.number() })),
 })
 
+/** A machine that runs well under what was predicted for it. */
+export const slowView = z.object({
+  group: z.string(),
+  model: z.string(),
+  machine: z.string(),
+  /** For how long. */
+  sinceMs: z.number(),
+  /** Speed against prediction: 0.6 is 40% under. */
+  ratio: z.number(),
+  cause: z.string(),
+  advice: z.string(),
+})
+
 export const clusterView = z.object({
   self: z.string(),
   coordinator: z.string().nullable(),
@@ -81,8 +100,11 @@ export const clusterView = z.object({
   ending: z.array(
     z.object({ deployment: z.string(), machine: z.string(), group: z.string(), state: z.string() }),
   ),
+  /** As far as this machine can tell: it keeps the books of the groups whose head it holds. */
+  slow: z.array(slowView).default([]),
 })
 
 export type ClusterView = z.infer<typeof clusterView>
 export type DeploymentView = z.infer<typeof deploymentView>
+export type SlowView = z.infer<typeof slowView>
 export type MachineView = z.infer<typeof machineView>

@@ -169,3 +169,71 @@ export const scoreRecord = z.discriminatedUnion('kind', [
     requests: z.number().int().positive(),
   }),
 ])
+
+const probeVersions = z.object({ os: z.string(), mlx: z.string(), worker: z.string() })
+const measuredFields = {
+  spread: z.number().nonnegative(),
+  versions: probeVersions,
+  cables: z.string().nullable(),
+  atMs: z.number(),
+}
+
+/** What "bushel probe" found on this cluster, as it is kept on disk. */
+export const measurementFile = z.object({
+  version: z.literal(1),
+  machines: z.array(
+    z.object({
+      machine: z.string().min(1),
+      value: z.object({
+        memoryBytesPerSecond: z.number().positive(),
+        kernelSeconds: z.number().positive(),
+        matmulFlops: z.number().positive(),
+      }),
+      ...measuredFields,
+    }),
+  ),
+  worlds: z.array(
+    z.object({
+      machines: z.array(z.string().min(1)).min(2),
+      backend: z.enum(['ring', 'jaccl']),
+      value: z.object({
+        smallSeconds: z.number().positive(),
+        mebibyteSeconds: z.number().positive(),
+      }),
+      ...measuredFields,
+    }),
+  ),
+  hops: z.array(
+    z.object({
+      source: z.string().min(1),
+      target: z.string().min(1),
+      value: z.object({ hopSeconds: z.number().positive() }),
+      ...measuredFields,
+    }),
+  ),
+})
+
+const positiveSeconds = z.array(z.number().positive()).min(1)
+
+/** What a probing rank prints: raw timings, nothing worked out. */
+export const machineTimings = z.object({
+  versions: z.object({ mlx: z.string(), worker: z.string() }),
+  decode: z
+    .array(
+      z.object({
+        shape: z.string(),
+        bytesRead: z.number().positive(),
+        kernels: z.number().positive(),
+        seconds: positiveSeconds,
+      }),
+    )
+    .min(2),
+  prefill: z.array(z.object({ flops: z.number().positive(), seconds: positiveSeconds })).min(1),
+})
+
+export const hopTimings = z.object({ seconds: positiveSeconds })
+export const worldTimings = z.object({
+  backend: z.enum(['ring', 'jaccl']),
+  smallSeconds: positiveSeconds,
+  mebibyteSeconds: positiveSeconds,
+})

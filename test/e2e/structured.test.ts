@@ -1,6 +1,10 @@
-// Structured output is always true: forty schemas here, three hundred in the long run.
+// Structured output is always true: forty schemas here, three hundred in the long run; and the knowledge base
+// holds even the smallest model to what the findings say.
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { promisify } from 'node:util'
 import { tryStructured } from '../support/structured.ts'
 import { type TestDaemon, startDaemon } from './daemon.ts'
 
@@ -54,5 +58,35 @@ describe('structured output', () => {
       { type: 'json_schema' },
     ])
       assert.equal((await ask(bad)).status, 400, JSON.stringify(bad))
+  })
+
+  test('kb ask with the starter model cites what was retrieved, never loops, and shows the findings', async (t) => {
+    const question = 'how do I turn on RDMA?'
+    const { stdout } = await promisify(execFile)(
+      join(import.meta.dirname, '..', '..', 'bushel'),
+      ['kb', 'ask', question, '--json'],
+      { env: { ...process.env, BUSHEL_HOME: daemon.home, BUSHEL_PORT: new URL(daemon.url).port } },
+    )
+    const answer = JSON.parse(stdout) as {
+      kind: string
+      reason?: string
+      answer?: string
+      cites?: number[]
+      findings: { id: number }[]
+    }
+    t.diagnostic(`${answer.kind}: ${answer.answer ?? answer.reason ?? ''}`)
+    const retrieved = answer.findings.map(({ id }) => id)
+    assert.ok(retrieved.includes(413))
+    if (answer.kind !== 'answered') {
+      // Its words could not stand; the findings themselves are the answer, and it says so.
+      assert.equal(answer.kind, 'findings-shown')
+      assert.match(answer.reason ?? '', /SmolLM2-135M-Instruct/)
+      return
+    }
+    assert.ok((answer.cites ?? []).length > 0)
+    for (const id of answer.cites ?? []) assert.ok(retrieved.includes(id))
+    const sentences = (answer.answer ?? '').split(/(?<=\(kb#\d+\)\.) /)
+    assert.equal(new Set(sentences).size, sentences.length)
+    assert.ok(sentences.length <= 3 && (answer.answer ?? '').length < 1000)
   })
 })

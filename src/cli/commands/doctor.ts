@@ -5,7 +5,9 @@ import { createDoctorJournal } from '../../adapters/doctor-journal.ts'
 import { createRunCommand } from '../../adapters/probers/access/real-access.ts'
 import { renderDiagnosis } from '../../core/doctor/render.ts'
 import { type Diagnosis, diagnose } from '../../core/doctor/run-doctor.ts'
+import { clusterView } from '../../wire/cluster-view.ts'
 import { type CliContext, UserError, exitCodes } from '../command.ts'
+import { findDaemon } from '../daemon-client.ts'
 import { type CollectedFacts, type FactsOptions, collectFacts } from '../machines/facts-source.ts'
 import {
   type FixReport,
@@ -14,6 +16,7 @@ import {
   localFixes,
   undoChanges,
 } from '../machines/fixer.ts'
+import { slowLines } from '../slow-machines.ts'
 import { homeDir } from '../settings.ts'
 
 interface Options extends FactsOptions {
@@ -42,8 +45,17 @@ export function register(command: Command, context: CliContext): void {
       const diagnosis = diagnose(facts)
       if (options.fix === true) await fix({ context, options, fixer, facts, diagnosis })
       else show(context, options, diagnosis)
+      if (options.from === undefined) await tellSlow(context)
       if (diagnosis.counts.fail > 0) process.exitCode = exitCodes.failed
     })
+}
+
+/** The daemon keeps the books; without one there is nothing to tell. */
+async function tellSlow(context: CliContext): Promise<void> {
+  const daemon = findDaemon(homeDir(context.env))
+  if (daemon === null) return
+  const { slow } = clusterView.parse(await daemon.get('/cluster/view'))
+  for (const line of slowLines(slow)) context.out.note(line)
 }
 
 function show(context: CliContext, options: Options, diagnosis: Diagnosis): void {

@@ -61,6 +61,8 @@ export function register(command: Command, context: CliContext): void {
       else {
         context.out.result(`${view?.model ?? deployment} is ${flags.wait ? 'ready' : 'wanted'}.`)
         for (const words of backendsOf(view)) context.out.note(words)
+        const why = view?.groups[0]?.why ?? null
+        if (why !== null) context.out.note(`Placed as it is because: ${why}`)
       }
     })
 }

@@ -1,11 +1,11 @@
 // bushel ps: deployments, their groups, stages and ranks.
 import type { Command } from 'commander'
-import { z } from 'zod'
 import { formatBytes, formatDuration } from '../../core/units.ts'
-import { type DeploymentView, deploymentView } from '../../wire/cluster-view.ts'
+import { type DeploymentView, type SlowView, clusterView } from '../../wire/cluster-view.ts'
 import { type CliContext, UserError } from '../command.ts'
 import { requireDaemon } from '../daemon-client.ts'
 import { homeDir } from '../settings.ts'
+import { slowLines } from '../slow-machines.ts'
 import { table } from '../table.ts'
 
 export function register(command: Command, context: CliContext): void {
@@ -13,19 +13,29 @@ export function register(command: Command, context: CliContext): void {
     .argument('[model]', 'only this one, with its stages drawn')
     .action(async (model: string | undefined, options: { json?: boolean }) => {
       const daemon = requireDaemon(homeDir(context.env))
-      const all = z.array(deploymentView).parse(await daemon.get('/cluster/deployments'))
+      const { deployments: all, slow } = clusterView.parse(await daemon.get('/cluster/view'))
       const shown = model === undefined ? all : all.filter((view) => matches(view, model))
       if (model !== undefined && shown.length === 0) {
         throw new UserError(
           `"${model}" is not loaded; loaded are: ${all.map((view) => view.model).join(', ') || 'none'}`,
         )
       }
-      if (options.json === true) context.out.json(shown)
+      for (const line of slowLines(slow)) context.out.note(line)
+      if (options.json === true) context.out.json(shown.map((view) => withSlow(view, slow)))
       else if (shown.length === 0)
         context.out.result('Nothing is loaded; load a model with "bushel load MODEL".')
       else
         context.out.result(model === undefined ? overview(shown) : shown.map(drawing).join('\n\n'))
     })
+}
+
+/** Each group with what is said of its machines, for programs. */
+function withSlow(view: DeploymentView, slow: readonly SlowView[]): object {
+  const groups = view.groups.map((group) => ({
+    ...group,
+    slow: slow.filter((one) => one.group === group.id),
+  }))
+  return { ...view, groups }
 }
 
 function matches(view: DeploymentView, name: string): boolean {
@@ -66,6 +76,7 @@ function drawing(view: DeploymentView): string {
     lines.push(
       `  group ${group.id}  ${group.strategy}  ${group.status} since ${formatDuration(group.sinceMs)}`,
     )
+    if (group.why !== null) lines.push(`  why: ${group.why}`)
     for (const [index, stage] of group.stages.entries()) {
       const last = index === group.stages.length - 1
       const branch = last ? '└─' : '├─'

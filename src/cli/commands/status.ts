@@ -4,6 +4,7 @@ import { formatBytes } from '../../core/units.ts'
 import { clusterView } from '../../wire/cluster-view.ts'
 import { type CliContext, exitCodes } from '../command.ts'
 import { findDaemon } from '../daemon-client.ts'
+import { slowLines } from '../slow-machines.ts'
 import { homeDir } from '../settings.ts'
 
 export function register(command: Command, context: CliContext): void {
@@ -31,6 +32,7 @@ export function register(command: Command, context: CliContext): void {
         `model    ${deployment.model} ${deployment.status}${deployment.detail === '' ? '' : ` (${deployment.detail})`}`,
       )
     }
+    for (const line of slowLines(view.slow)) lines.push(`slow     ${line}`)
     context.out.result(lines.join('\n'))
   })
 }

@@ -7,7 +7,6 @@ import { cryptoEntropy } from '../../adapters/crypto-entropy.ts'
 import { DiskJournal } from '../../adapters/disk-journal.ts'
 import { loadIdentity } from '../../adapters/identity.ts'
 import { endLeftRanks } from '../../adapters/left-ranks.ts'
-import type { RankEndpoints } from '../../adapters/peers/rank-endpoints.ts'
 import { RankProcesses } from '../../adapters/rank-process.ts'
 import { systemClock } from '../../adapters/system-clock.ts'
 import { initialState } from '../../core/cluster/state.ts'
@@ -16,7 +15,7 @@ import { createGateway } from '../../gateway/app.ts'
 import type { GatewayApp } from '../../gateway/context.ts'
 import { hashKey } from '../../gateway/guard.ts'
 import { ollamaListener } from '../../gateway/ollama/routes.ts'
-import type { Prober } from '../../ports/prober.ts'
+import { loadPlanTables } from '../../models/plan-tables.ts'
 import { ModelStore } from '../../models/store.ts'
 import type { AttemptHost } from '../../runtime/attempts.ts'
 import { watchIdle } from '../../runtime/idle-unload.ts'
@@ -32,13 +31,11 @@ import { type DaemonFile, releaseDaemonFile, takeDaemonFile } from '../daemon-fi
 import { importGguf } from '../import-gguf.ts'
 import { type DaemonLog, openLog } from '../log.ts'
 import { rankEnv, requirePython, runtimePaths } from '../runtime-paths.ts'
-import { type Settings, loadSettings } from '../settings.ts'
+import type { Settings } from '../settings.ts'
 import { readVersion } from '../version.ts'
-import { createLocalProber } from '../machines/local-prober.ts'
-import { FactsExchange } from './facts-exchange.ts'
+import { advise } from './advise.ts'
+import { type AroundMachines, aroundMachines } from './around-machines.ts'
 import { wantFirstModel } from './first-model.ts'
-import { Launches } from './launch/launches.ts'
-import { LinkMeasurements } from './link-measurements.ts'
 import { listen } from './listen.ts'
 import { rankEndpoints } from './rank-endpoints.ts'
 import { membershipActions } from './membership-actions.ts'
@@ -125,15 +122,12 @@ async function openListeners(settings: Settings, app: GatewayApp, stopper: Stopp
   }
 }
 
-interface Parts {
+interface Parts extends AroundMachines {
   readonly machine: Machine
   readonly serving: Serving
   readonly store: ModelStore
   readonly ranks: RankSupervisor
   readonly peers: Peers
-  readonly facts: FactsExchange
-  readonly launches: Launches
-  readonly links: LinkMeasurements
   readonly log: DaemonLog
 }
 
@@ -200,7 +194,7 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
       journal,
       ranks,
       models: fetches,
-      facts: { collect: () => void facts.learn() },
+      facts: { collect: () => void around.facts.learn() },
       notes,
     },
   )
@@ -216,42 +210,8 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
   })
   watchIdle({ machine, attempts: ranks.attempts, clock, notes })
   watchRoom({ machine, clock, notes })
-  const machineParts = { settings, context, machine: () => machine, peers, endpoints, notes }
-  const { facts, launches, links } = aroundMachines(machineParts)
-  return { machine, serving, store, ranks, peers, facts, launches, links, log }
-}
-
-/** What machines ask of each other beside groups and models: what they are made of, programs, links. */
-function aroundMachines(parts: {
-  settings: Settings
-  context: CliContext
-  machine: () => Machine
-  peers: Peers
-  endpoints: RankEndpoints
-  notes: Notes
-}): Pick<Parts, 'facts' | 'launches' | 'links'> {
-  const { settings, context, machine, peers, endpoints, notes } = parts
-  const prober = (): Prober => createLocalProber(context)
-  const facts = new FactsExchange({ machine, peers, prober, port: peers.port })
-  const launches = new Launches({
-    machine,
-    peers,
-    facts,
-    endpoints,
-    paths: runtimePaths(context),
-    home: settings.home,
-    isAllowed: () => loadSettings({}, context.env).allowLaunch,
-    notes,
-  })
-  const links = new LinkMeasurements({
-    machine,
-    peers,
-    facts,
-    clock: systemClock,
-    notes,
-    atJoin: settings.measureLinks,
-  })
-  return { facts, launches, links }
+  const around = aroundMachines({ settings, context, machine, peers, endpoints, notes, log })
+  return { machine, serving, store, ranks, peers, log, ...around }
 }
 
 /** No new rank here while memory is missing; what is being stopped stays so. */
@@ -294,6 +254,20 @@ function buildGateway(
       store,
       facts: parts.facts,
       launches: parts.launches,
+      probes: parts.probes,
+      scores: parts.scores,
+      advise: (deployment) =>
+        advise(
+          {
+            state: () => machine.state,
+            facts: () => parts.facts.collect(),
+            tables: () => loadPlanTables(context.programDir),
+            home: settings.home,
+            nowMs: () => systemClock.nowMs(),
+            folderOf: ({ model }) => store.byDigest(model.digest)?.path ?? null,
+          },
+          deployment,
+        ),
       membership: membershipActions({ machine, peers, links: parts.links }),
       nowMs: () => systemClock.nowMs(),
       stop,

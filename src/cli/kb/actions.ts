@@ -112,6 +112,10 @@ export function ask(
       context.out.note(
         `Taken out: ${answer.removed.map(citationOf).join(', ')}, which the model cited without having been given.`,
       )
+    if (answer.kind === 'answered' && answer.dropped.length > 0)
+      context.out.note(
+        `Left out: ${answer.dropped.length} statement${answer.dropped.length === 1 ? '' : 's'} of the model (${[...new Set(answer.dropped)].join(', ')}).`,
+      )
   })
 }
 

@@ -5,7 +5,10 @@ import type { AskModel, ModelReply } from '../../kb/ask.ts'
 /** A daemon on this machine answers at once or not at all; a model may need its time. */
 const readyTimeoutMs = 2_000
 const answerTimeoutMs = 180_000
-const answerTokensMax = 300
+/** Three statements of the form end well before. */
+const answerTokensMax = 400
+/** Small models circle without it; large ones do not mind. */
+const repetitionPenalty = 1.1
 
 const modelList = z.looseObject({
   data: z.array(z.looseObject({ id: z.string(), loaded: z.boolean().optional() })),
@@ -34,7 +37,7 @@ export function createDaemonModel(options: DaemonModelOptions): AskModel {
     })
   const missing = (reason: string): ModelReply => ({ kind: 'model-missing', reason })
 
-  return async (messages) => {
+  return async (messages, schema) => {
     try {
       const ready = await call('/readyz', readyTimeoutMs)
       await ready.body?.cancel()
@@ -50,6 +53,11 @@ export function createDaemonModel(options: DaemonModelOptions): AskModel {
         messages,
         temperature: 0,
         max_tokens: answerTokensMax,
+        repetition_penalty: repetitionPenalty,
+        response_format: {
+          type: 'json_schema',
+          json_schema: { name: 'answer', strict: true, schema },
+        },
       })
       if (!reply.ok) return missing(`The model "${model}" refused: ${await reasonOf(reply)}.`)
       const parsed = completion.parse(await reply.json())

@@ -259,23 +259,32 @@ async function fakeDaemon(
   return { port: String(port), asked, close: () => server.close() }
 }
 
-test('kb ask lets the loaded model answer and takes out what it made up', async () => {
-  const daemon = await fakeDaemon({ content: 'Boot into Recovery [413]. Or pray [99999].' })
+const inRecovery = JSON.stringify({
+  known: true,
+  statements: [
+    { finding: 413, text: 'RDMA is switched on in Recovery, or by prayer [99999].' },
+    { finding: 413, text: 'Recovery takes 99 hours and rdma_ctl enable.' },
+  ],
+})
+
+test('kb ask lets the loaded model answer and takes out what it made up', async (t) => {
+  const daemon = await fakeDaemon({ content: inRecovery })
+  t.after(() => daemon.close())
   const changes = { env: { ...env, BUSHEL_PORT: daemon.port, BUSHEL_API_KEY: 'secret' } }
   const ran = await kb(['ask', 'how do I turn on rdma?'], changes)
   assert.match(
     ran.out,
-    /^Boot into Recovery \[kb#413\]\. Or pray\.\n\nAnswered by large from these findings:\n {2}- kb#413/,
+    /^RDMA is switched on in Recovery, or by prayer \(kb#413\)\.\n\nAnswered by large from these findings:\n {2}- kb#413/,
   )
   assert.match(ran.notes, /Taken out: kb#\d+, which the model cited/)
+  assert.match(ran.notes, /Left out: 1 statement of the model \(names figures of its own\)/)
   assert.equal(daemon.asked[0]?.model, 'large')
   assert.equal(daemon.asked[0]?.authorization, 'Bearer secret')
   await kb(['ask', 'how do I turn on rdma?', '--model', 'other'], changes)
   assert.equal(daemon.asked[1]?.model, 'other')
-  daemon.close()
 })
 
-test('kb ask shows the findings when no model is loaded, or when it fails', async () => {
+test('kb ask shows the findings when no model is loaded, or when it fails', async (t) => {
   const cases: [Parameters<typeof fakeDaemon>[0], RegExp][] = [
     [{ ready: false }, /^No model is loaded; load one with "bushel load MODEL"\./],
     [{ status: 503 }, /^The model "large" refused: out of memory/],
@@ -283,23 +292,23 @@ test('kb ask shows the findings when no model is loaded, or when it fails', asyn
   ]
   for (const [options, expected] of cases) {
     const daemon = await fakeDaemon(options)
+    t.after(() => daemon.close())
     const ran = await kb(['ask', 'how do I turn on rdma?'], {
       env: { ...env, BUSHEL_PORT: daemon.port },
     })
     assert.match(ran.out, expected)
     assert.match(ran.out, /kb#413/)
-    daemon.close()
   }
 })
 
-test('kb ask finds the daemon by the port in config.toml', async () => {
-  const daemon = await fakeDaemon({ content: 'In Recovery, by rdma_ctl (kb#413).' })
+test('kb ask finds the daemon by the port in config.toml', async (t) => {
+  const daemon = await fakeDaemon({ content: inRecovery })
+  t.after(() => daemon.close())
   const home = join(scratch, 'configured')
   mkdirSync(home)
   writeFileSync(join(home, 'config.toml'), `port = ${daemon.port}\n`)
   const ran = await kb(['ask', 'how do I turn on rdma?'], { env: { BUSHEL_HOME: home } })
-  assert.match(ran.out, /^In Recovery, by rdma_ctl \(kb#413\)\./)
-  daemon.close()
+  assert.match(ran.out, /^RDMA is switched on in Recovery/)
 })
 
 test('kb names file and line of a malformed finding and shows no stack', async () => {

@@ -3,6 +3,7 @@
 import type { MachineId } from '../../core/ids.ts'
 import type { MachineFacts } from '../../core/machine-facts/machine.ts'
 import { type LinkEntry, linkFigures } from '../../core/plan/cost/links.ts'
+import { type Measurements, applyMeasurements } from '../../core/plan/probe/apply.ts'
 import type { MeasuredWorld, PlanLink, PlanMachine } from '../../core/plan/types.ts'
 import { buildTopology } from '../../core/topology/topology.ts'
 import type { Link } from '../../core/topology/links.ts'
@@ -11,12 +12,18 @@ import { type ClusterView, type MachineView, clusterView } from '../../wire/clus
 import type { CliContext } from '../command.ts'
 import { findDaemon } from '../daemon-client.ts'
 import { askCluster } from '../machines/cluster-facts.ts'
+import { presentOf, readMeasurements } from '../probe/measurement-file.ts'
+import { computesInFloat32 } from './held.ts'
 import { homeDir } from '../settings.ts'
 
 export interface ClusterAtHand {
   readonly machines: readonly PlanMachine[]
   readonly links: readonly PlanLink[]
   readonly worlds: readonly MeasuredWorld[]
+  /** Measurements that no longer count, and why. */
+  readonly stale: readonly string[]
+  /** Every machine computes on its CPU, in float32. */
+  readonly inFloat32: boolean
 }
 
 /** Null when no daemon runs on this machine. */
@@ -30,16 +37,32 @@ export function clusterAtHand(context: CliContext, tables: PlanTables): CurrentC
     const facts = await askCluster(context)
     if (daemon === null || facts === null) return null
     const view = clusterView.parse(await daemon.get('/cluster/view'))
-    const machines = facts.machines.flatMap((one) => {
-      const seen = view.machines.find((machine) => machine.name === one.name)
-      return seen === undefined ? [] : [planMachine(one, { seen, view, tables })]
+    return clusterFrom({
+      facts: facts.machines,
+      view,
+      tables,
+      store: readMeasurements(homeDir(context.env)),
     })
-    const idOf = new Map(machines.map((machine) => [machine.name, machine.id]))
-    const links = buildTopology(facts.machines).links.flatMap((link) =>
-      planLinks(link, { idOf, entries: tables.links }),
-    )
-    return { machines, links, worlds: [] }
   }
+}
+
+/** What the machines say of themselves and what was measured on them, as the planner wants it. */
+export function clusterFrom(given: {
+  readonly facts: readonly MachineFacts[]
+  readonly view: ClusterView
+  readonly tables: PlanTables
+  readonly store: Measurements
+}): ClusterAtHand {
+  const { facts, view, tables, store } = given
+  const machines = facts.flatMap((one) => {
+    const seen = view.machines.find((machine) => machine.name === one.name)
+    return seen === undefined ? [] : [planMachine(one, { seen, view, tables })]
+  })
+  const idOf = new Map(machines.map((machine) => [machine.name, machine.id]))
+  const { links: found } = buildTopology(facts)
+  const links = found.flatMap((link) => planLinks(link, { idOf, entries: tables.links }))
+  const inFloat32 = facts.length > 0 && facts.every(computesInFloat32)
+  return { ...applyMeasurements({ machines, links }, store, presentOf(facts, idOf)), inFloat32 }
 }
 
 function planMachine(

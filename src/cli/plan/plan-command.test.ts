@@ -87,7 +87,9 @@ test('bushel plan without a daemon says so, and how to go on', async () => {
 
 test('bushel plan takes the cluster at hand when it is given one', async () => {
   const { machines, links } = request('llama-3.1-8b', '2xM4Pro-64,tb5-mesh')
-  const command = createPlanCommand(() => Promise.resolve({ machines, links, worlds: [] }))
+  const command = createPlanCommand(() =>
+    Promise.resolve({ machines, links, worlds: [], stale: [], inFloat32: false }),
+  )
   const { text } = await run(['llama-3.1-8b'], (target, context) =>
     command.register(target, context),
   )

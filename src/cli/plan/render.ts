@@ -142,15 +142,18 @@ export function drawGroup(
   return lines.join('\n')
 }
 
-function explainChosen(plan: RankedPlan): string[] {
+function explainChosen(plan: RankedPlan, machines: readonly PlanMachine[]): string[] {
+  const nameOf = (id: string): string => machines.find((one) => one.id === id)?.name ?? id
   const { figures } = plan
   const lines = [plan.why]
+  const [first] = plan.kbFindings
+  if (first !== undefined) lines.push(`more: bushel kb detail ${first}`)
   lines.push(
     `rests on: ${figures.restsOn}${figures.regime === 'either' ? '; RDMA collectives were not measured, so the range covers fast and slow ones and the ranking assumes slow' : figures.regime === null || figures.regime === 'measured' ? '' : `; RDMA collectives taken as ${figures.regime}`}`,
   )
   for (const loss of figures.losses)
     lines.push(
-      `without ${loss.machine}: ${loss.survives ? `${loss.how}, a gap of about ${duration(loss.gapSeconds ?? 0)}` : loss.how}`,
+      `without ${nameOf(loss.machine)}: ${loss.survives ? `${loss.how}, a gap of about ${duration(loss.gapSeconds ?? 0)}` : loss.how}`,
     )
   return lines
 }
@@ -176,7 +179,7 @@ export function renderOutcome(
     parts.push(
       `Chosen: ${chosen.placement.strategy} on ${machinesOf(chosen)}`,
       drawings.join('\n\n'),
-      explainChosen(chosen).join('\n'),
+      explainChosen(chosen, request.machines).join('\n'),
     )
     const rival = outcome.plans.find(
       (plan) =>

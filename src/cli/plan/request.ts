@@ -7,6 +7,7 @@ import type { PlanGoal, PlanMachine, PlanRequest, WorkerAbilities } from '../../
 import { findModel } from '../../models/catalogue.ts'
 import type { PlanTables } from '../../models/plan-tables.ts'
 import { UserError, exitCodes } from '../command.ts'
+import { asHeld } from './held.ts'
 import type { ClusterAtHand, CurrentCluster } from './current-cluster.ts'
 
 export interface PlanOptions {
@@ -100,11 +101,18 @@ async function clusterOf(
         'no Bushel daemon runs here, so there is no cluster to plan for; start it with "bushel up", or name machines with --cluster 4xM3Ultra-512,tb5-mesh',
         { exitCode: exitCodes.daemonMissing },
       )
-    return { ...atHand, notes: [] }
+    return { ...atHand, notes: atHand.stale }
   }
   const parsed = parseCluster(options.cluster, tables)
   if (parsed.kind === 'misread') throw usage(parsed.message)
-  return { machines: parsed.machines, links: parsed.links, worlds: [], notes: parsed.notes }
+  return {
+    machines: parsed.machines,
+    links: parsed.links,
+    worlds: [],
+    stale: [],
+    inFloat32: false,
+    notes: parsed.notes,
+  }
 }
 
 export async function buildRequest(
@@ -133,7 +141,7 @@ export async function buildRequest(
       machines: cluster.machines,
       links: cluster.links,
       worlds: cluster.worlds,
-      model: found.model,
+      model: asHeld(found.model, cluster.inFloat32),
       contextTokens,
       promptTokens: Math.min(
         contextTokens,

@@ -13,8 +13,10 @@ export interface ScoreReport extends Score {
   readonly unreadableLines: readonly number[]
 }
 
+export const predictionFile = (home: string): string => join(home, 'predictions.jsonl')
+
 export function readScore(home: string): ScoreReport {
-  const file = join(home, 'predictions.jsonl')
+  const file = predictionFile(home)
   if (!existsSync(file))
     throw new UserError(
       `no predictions are kept yet (${file} is not there); they are written when a group has run`,

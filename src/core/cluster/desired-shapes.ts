@@ -25,7 +25,39 @@ export function isDeployment(key: string, value: unknown): value is Deployment {
     typeof standby === 'boolean' &&
     isCount(value['contextTokens']) &&
     (value['keepAliveMs'] === null || isAmount(value['keepAliveMs'])) &&
-    isMatrix(value['devices'])
+    isMatrix(value['devices']) &&
+    isAdvice(value['advice'])
+  )
+}
+
+function isAdvice(value: unknown): boolean {
+  if (value === undefined) return true
+  if (!isFields(value) || typeof value['why'] !== 'string') return false
+  if (value['kind'] === 'unknown') return true
+  const { strategy, stages, predicted, backend, devices, kbFindings } = value
+  const isRange = (range: unknown): boolean =>
+    isFields(range) && ['value', 'low', 'high'].every((field) => isAmount(range[field]))
+  return (
+    value['kind'] === 'planned' &&
+    strategy !== 'auto' &&
+    (strategies as readonly unknown[]).includes(strategy) &&
+    ['ring', 'jaccl'].includes(String(backend)) &&
+    isMatrix(devices) &&
+    isListOf(kbFindings, isCount) &&
+    isListOf(stages, isAdvisedStage) &&
+    isFields(predicted) &&
+    isText(predicted['restsOn']) &&
+    isRange(predicted['tokensPerSecond']) &&
+    isRange(predicted['firstTokenSeconds'])
+  )
+}
+
+function isAdvisedStage(value: unknown): boolean {
+  return (
+    isFields(value) &&
+    isCount(value['layers']) &&
+    ['alone', 'tensor', 'expert'].includes(String(value['sharing'])) &&
+    isListOf(value['machines'], isText)
   )
 }
 

@@ -1,5 +1,6 @@
 // What people want of the cluster, read out of the registers: deployments, aliases, roster, settings.
 import type { DeploymentId, MachineId } from '../ids.ts'
+import type { Advice } from './advice.ts'
 import type { DeviceMatrix } from '../backends/device-matrix.ts'
 import { isDeployment, isRosterEntry } from './desired-shapes.ts'
 import type { ModelRef, Strategy } from './group-plan.ts'
@@ -22,6 +23,8 @@ export interface Deployment {
   readonly contextTokens: number
   /** Idle time after which it is unloaded; null keeps it. */
   readonly keepAliveMs: number | null
+  /** What the planner chose, for strategy "auto". */
+  readonly advice?: Advice
 }
 
 /** A deployment with the version that wrote it: failures of an older wish do not count against a new one. */

@@ -4,7 +4,7 @@ import type { GroupPlan, RankPlan, StagePlan } from '../cluster/group-plan.ts'
 import type { MachineRecord } from '../cluster/record.ts'
 import type { GroupId, MachineId } from '../ids.ts'
 import { type Seat, seatsFor, unfitBeside } from './seats.ts'
-import { type Shape, apportion, shapesFor } from './shapes.ts'
+import { type Shape, apportion, shapesFor, whyNotShape } from './shapes.ts'
 
 export type PlacementOutcome =
   | {
@@ -63,6 +63,8 @@ export function placeDeployment(request: PlacementRequest): PlacementOutcome {
     const reason = why.join('; ') || seats.refusals.join('; ') || 'no machine is reachable'
     if (seats.open.length === 0 || why.length > 0) return { kind: 'refused', reason }
   }
+  const advised = placeAdvised(request, seats.open)
+  if (advised !== null) return placed(advised, seats.open)
   const reasons: string[] = []
   for (const shape of shapes) {
     const plan = placeShape(request, shape, seats.open)
@@ -72,6 +74,54 @@ export function placeDeployment(request: PlacementRequest): PlacementOutcome {
   // The first tells of the simplest shape, the last of the widest: between them is nothing new.
   const told = [...new Set([reasons[0], reasons.at(-1)])].filter((text) => text !== undefined)
   return { kind: 'refused', reason: told.join('; and shared out: ') }
+}
+
+/** As the planner chose, while every machine it named is there and has the room; otherwise null. */
+function placeAdvised(request: PlacementRequest, seats: readonly Seat[]): GroupPlan | null {
+  const { deployment, taken, failedOn = [] } = request
+  const { advice, strategy, layers } = deployment
+  if (strategy !== 'auto' || layers.length > 0 || advice?.kind !== 'planned') return null
+  const named = advice.stages.flatMap((stage) => stage.machines)
+  // A replica beside it, or another try after a failure, goes elsewhere first.
+  if (named.some((machine) => taken.includes(machine) || failedOn.includes(machine))) return null
+  const order = named.flatMap((machine) => seats.find(({ record }) => record.id === machine) ?? [])
+  const counts = advice.stages.map((stage) => stage.layers)
+  const covered = counts.reduce((sum, count) => sum + count, 0)
+  if (order.length !== named.length || covered !== deployment.model.layers) return null
+  const worlds = advice.stages.map((stage) => stage.machines.length)
+  const team = teamInOrder(request, order, sharesOf(deployment, worlds, counts))
+  if (team === null) return null
+  const sharing = advice.stages.find((stage) => stage.sharing !== 'alone')?.sharing
+  const shape: Shape = {
+    strategy: advice.strategy,
+    worlds,
+    layers: counts,
+    worldStrategy: sharing === undefined || sharing === 'alone' ? 'none' : sharing,
+  }
+  if (whyNotShape(deployment, shape) !== null) return null
+  const { backend, devices } = advice
+  const settled = {
+    ...deployment,
+    backend: deployment.backend === 'auto' ? backend : deployment.backend,
+    ...(devices === undefined || deployment.devices !== undefined ? {} : { devices }),
+  }
+  return planFor({ ...request, deployment: settled }, { shape, counts, team })
+}
+
+/** Each rank on the machine at its place, or null when one does not fit there. */
+function teamInOrder(
+  request: PlacementRequest,
+  seats: readonly Seat[],
+  shares: readonly number[],
+): readonly Member[] | null {
+  const team: Member[] = []
+  for (const [index, { record, freeBytes }] of seats.entries()) {
+    const need = memoryForShare(request.deployment, record, shares[index] ?? 1)
+    const used = team.map((member) => member.record)
+    if (unfitBeside(request, record, used) !== null || freeBytes < need.leastBytes) return null
+    team.push({ record, memoryBytes: Math.min(freeBytes, need.wantedBytes) })
+  }
+  return team
 }
 
 function placed(plan: GroupPlan, seats: readonly Seat[]): PlacementOutcome {

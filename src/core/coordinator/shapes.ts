@@ -176,6 +176,18 @@ export function apportion(total: number, weights: readonly number[]): readonly n
   return counts
 }
 
+/** Whether the model can be cut as a plan from elsewhere says; each stage that is a world must divide its heads. */
+export function whyNotShape(deployment: Deployment, shape: Shape): string | null {
+  const { strategy, worldStrategy } = shape
+  const refusal = whyNot({ ...deployment, strategy, layers: [] })
+  if (refusal !== null || worldStrategy === 'none') return refusal
+  for (const size of shape.worlds) {
+    const reason = whyNotSize(deployment, { strategy: worldStrategy, size })
+    if (reason !== null) return reason
+  }
+  return null
+}
+
 /** Why the wish itself cannot be met, whatever the machines. */
 function whyNot(deployment: Deployment): string | null {
   const { model, strategy, layers } = deployment

@@ -1,4 +1,5 @@
 // What the doctor says: one finding per check and subject, with the evidence and the exact next step.
+import type { Citation } from '../citation.ts'
 import type { Fact, Unknown, UnknownKind } from '../machine-facts/fact.ts'
 import type { MachineFacts, PathFacts } from '../machine-facts/machine.ts'
 import type { Cable } from '../topology/cables.ts'
@@ -23,6 +24,8 @@ export interface Finding {
   readonly evidence: string
   readonly next: string | null
   readonly fix: Fix | null
+  /** Findings of the knowledge base that say why it matters: "bushel kb detail 2016". */
+  readonly kbFindings: readonly number[]
 }
 
 export interface DoctorInput {
@@ -36,6 +39,8 @@ export interface Check {
   readonly id: CheckId
   readonly number: number
   readonly title: string
+  /** What the check rests on; empty where the knowledge base says nothing of it. */
+  readonly cites: readonly Citation[]
   /** Checks whose failure explains this one: it waits until they pass. */
   readonly after: readonly CheckId[]
   /** Checks whose failure at the *other* end of the cable explains this one. */

@@ -1,5 +1,6 @@
 // Known errors of JACCL, ring and Metal in the log of a rank, in words that help. The table is data; each
 // row names the checks of the doctor that find the cause.
+import { type Citation, findingIds } from '../citation.ts'
 
 export interface KnownError {
   readonly id: string
@@ -8,6 +9,8 @@ export interface KnownError {
   readonly next: string
   /** Numbers of the doctor's checks that look at the cause. */
   readonly checks: readonly number[]
+  /** Findings of the knowledge base that carry the explanation. */
+  readonly cites: readonly Citation[]
   /** The rank that prints it is a victim: another one failed first. */
   readonly consequence?: true
 }
@@ -19,6 +22,7 @@ export interface Translation {
   readonly cause: string
   readonly next: string
   readonly checks: readonly number[]
+  readonly kbFindings: readonly number[]
   readonly consequence: boolean
 }
 
@@ -31,6 +35,7 @@ export const knownErrors: readonly KnownError[] = [
       'the port has no IPv4 address where JACCL looks for it: none at all, not at GID 1, or the port is in a bridge',
     next: 'Give both ends of the cable a static IPv4 address, out of the bridge.',
     checks: [10, 11, 12],
+    cites: ['kb#2014', 'kb#2016'],
   },
   {
     id: 'rtr-96',
@@ -39,6 +44,7 @@ export const knownErrors: readonly KnownError[] = [
       'the port is in a bridge or its address sits at another GID; or the driver has run out of resources after crashes or a long idle time',
     next: 'Look at checks 10 and 12; end ranks that were left; then restart the Macs.',
     checks: [10, 12, 18],
+    cites: ['kb#2026'],
   },
   {
     id: 'rtr-60',
@@ -47,6 +53,7 @@ export const knownErrors: readonly KnownError[] = [
       "the peer's address is not reachable over this cable: another cable or device is named, or an address has changed",
     next: 'Run "bushel topology" again so that the devices are read anew; look at the addresses and routes; restart if the cabling changed since the last start.',
     checks: [5, 11, 12, 13],
+    cites: ['kb#2027'],
   },
   {
     id: 'rtr-16',
@@ -54,6 +61,7 @@ export const knownErrors: readonly KnownError[] = [
     cause: 'a rank that crashed earlier still holds resources of the driver',
     next: 'End ranks that were left, then restart the Mac.',
     checks: [18],
+    cites: ['kb#2033'],
   },
   {
     id: 'queue-pairs',
@@ -61,6 +69,7 @@ export const knownErrors: readonly KnownError[] = [
     cause: 'the device has no queue pair left: it has ten, and trying again never helps',
     next: 'Run fewer groups on this Mac, and end ranks that were left.',
     checks: [18],
+    cites: ['kb#2011'],
   },
   {
     id: 'no-ipv4-gid',
@@ -68,6 +77,7 @@ export const knownErrors: readonly KnownError[] = [
     cause: 'the Thunderbolt port has no IPv4 address',
     next: 'Give the port a static IPv4 address.',
     checks: [11],
+    cites: ['kb#2014'],
   },
   {
     id: 'protection-domain',
@@ -76,6 +86,7 @@ export const knownErrors: readonly KnownError[] = [
       'the port of that device is down, the device is not on this Mac, or earlier crashes have used up the driver',
     next: 'Use a device whose port is active; if it is, restart the Mac.',
     checks: [9, 18],
+    cites: ['kb#2028'],
   },
   {
     id: 'protection-domain-boot',
@@ -83,6 +94,7 @@ export const knownErrors: readonly KnownError[] = [
     cause: 'right after a start the link sometimes comes up wrong',
     next: 'Unplug the cable and plug it in again.',
     checks: [9],
+    cites: ['kb#2028'],
   },
   {
     id: 'memory-region-crash',
@@ -90,6 +102,7 @@ export const knownErrors: readonly KnownError[] = [
     cause: 'RDMA was started on a device that is absent or down (older MLX crashes there)',
     next: 'Update MLX, and look at checks 3 to 9 before RDMA is used.',
     checks: [3, 4, 9],
+    cites: ['kb#2028'],
   },
   {
     id: 'cable-pulled',
@@ -98,6 +111,7 @@ export const knownErrors: readonly KnownError[] = [
       'the cable was pulled, or the link dropped, in the middle of a transfer; both ranks die of it',
     next: 'Start the group again, and do not move cables while it runs.',
     checks: [7, 9],
+    cites: ['kb#2018'],
   },
   {
     id: 'device-not-found',
@@ -105,6 +119,7 @@ export const knownErrors: readonly KnownError[] = [
     cause: 'the named RDMA device does not exist here; names can change after a restart',
     next: 'Run "bushel topology" again so that the names are read anew.',
     checks: [4],
+    cites: ['kb#2008'],
   },
   {
     id: 'connect-65',
@@ -113,6 +128,7 @@ export const knownErrors: readonly KnownError[] = [
       'macOS answers "no route to host": Local Network privacy stops Bushel, or the route is wrong',
     next: 'Look at checks 13 and 15.',
     checks: [13, 14, 15],
+    cites: ['kb#2021'],
   },
   {
     id: 'connect-60',
@@ -121,6 +137,7 @@ export const knownErrors: readonly KnownError[] = [
       'the rank to connect to does not listen: it started too late, not at all, or at another address',
     next: 'Start rank 0 first; look at its log and at the firewall of its machine.',
     checks: [14, 16],
+    cites: ['kb#2029'],
   },
   {
     id: 'peer-closed',
@@ -129,6 +146,7 @@ export const knownErrors: readonly KnownError[] = [
       'the side channel was closed because another rank failed first; the number is left over from something else',
     next: 'Read the log of the other ranks: the first error is there.',
     checks: [],
+    cites: ['kb#2030'],
     consequence: true,
   },
   {
@@ -137,6 +155,7 @@ export const knownErrors: readonly KnownError[] = [
     cause: 'the peer did not answer on the side channel in time',
     next: 'Read the log of the other ranks, and look at addresses and routes.',
     checks: [13, 14],
+    cites: ['kb#2030'],
     consequence: true,
   },
   {
@@ -145,6 +164,7 @@ export const knownErrors: readonly KnownError[] = [
     cause: 'a transfer failed on the link',
     next: 'Look at the cable and at the state of the port, then start the group again.',
     checks: [7, 9],
+    cites: ['kb#2017'],
   },
   {
     id: 'mesh-incomplete',
@@ -152,6 +172,7 @@ export const knownErrors: readonly KnownError[] = [
     cause: 'not every pair of Macs is cabled',
     next: 'Add the missing cable, or let the group use a ring.',
     checks: [5],
+    cites: ['kb#316'],
   },
   {
     id: 'rdma-off',
@@ -159,6 +180,7 @@ export const knownErrors: readonly KnownError[] = [
     cause: 'the machine lists no RDMA device',
     next: 'Switch RDMA on in Recovery; on Thunderbolt 4 it is not possible.',
     checks: [2, 3, 4],
+    cites: ['kb#413', 'kb#2004'],
   },
   {
     id: 'ring-peer-lost',
@@ -166,6 +188,7 @@ export const knownErrors: readonly KnownError[] = [
     cause: 'a neighbouring rank ended',
     next: 'Read the log of the other ranks: the first error is there.',
     checks: [],
+    cites: ['kb#2037'],
     consequence: true,
   },
   {
@@ -174,6 +197,7 @@ export const knownErrors: readonly KnownError[] = [
     cause: 'the GPU waited seconds for a peer and was stopped by the system',
     next: 'Look whether the peer is alive; keep communication off the GPU stream.',
     checks: [14],
+    cites: ['kb#2031'],
   },
   {
     id: 'aborted',
@@ -181,6 +205,7 @@ export const knownErrors: readonly KnownError[] = [
     cause: 'the driver aborted an operation; no cause is known',
     next: 'Please send it with "bushel selftest --bundle FILE".',
     checks: [],
+    cites: ['kb#2035'],
   },
 ]
 
@@ -190,13 +215,14 @@ export function translateRankLog(lines: readonly string[]): readonly Translation
   for (const line of lines) {
     const row = knownErrors.find((one) => one.pattern.test(line))
     if (row === undefined || found.has(row.id)) continue
-    const { id, cause, next, checks } = row
+    const { id, cause, next, checks, cites } = row
     found.set(id, {
       id,
       line: line.trim(),
       cause,
       next,
       checks,
+      kbFindings: findingIds(cites),
       consequence: row.consequence === true,
     })
   }

@@ -1,4 +1,5 @@
 // A diagnosis in words, for a terminal: what is wrong first, and for each the next step.
+import { readMore } from '../citation.ts'
 import type { Finding, Level } from './finding.ts'
 import type { Diagnosis } from './run-doctor.ts'
 
@@ -28,10 +29,12 @@ export function renderDiagnosis(
 
 function findingText(finding: Finding): string {
   const next = finding.next === null ? [] : [`    → ${finding.next}`]
+  const more = readMore(finding.kbFindings)
   return [
     `${signs[finding.level]} check ${finding.number}, ${finding.title}`,
     `    ${finding.evidence}`,
     ...next,
+    ...(more === null ? [] : [`    ${more}`]),
   ].join('\n')
 }
 

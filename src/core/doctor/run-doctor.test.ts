@@ -215,6 +215,8 @@ test('renderDiagnosis() shows what is wrong and the next step, and the rest when
     text,
     /^✗ check 17, the Mac does not fall asleep\n {4}studio sleeps after 10 minutes.*\n {4}→ Run "sudo pmset -c sleep 0"/,
   )
+  assert.match(text, /kb#2020 \(more: bushel kb detail 2020\)/)
+  assert.deepEqual(diagnosis.findings.find((one) => one.number === 17)?.kbFindings, [2020])
   assert.match(text, /1 wrong, \d+ right/)
   assert.ok(!text.includes('✓') && renderDiagnosis(diagnosis, { verbose: true }).includes('✓'))
 })

@@ -1,4 +1,5 @@
 // Runs every check, lets those wait whose cause has already been named, and counts what is left.
+import { findingIds } from '../citation.ts'
 import type { MachineFacts, PathFacts } from '../machine-facts/machine.ts'
 import { buildTopology } from '../topology/topology.ts'
 import { listingsCheck } from './checks/listing-checks.ts'
@@ -100,6 +101,7 @@ function findingOf(check: Check, seen: Observation): Finding {
     evidence: seen.evidence,
     next: seen.next ?? null,
     fix: seen.fix ?? null,
+    kbFindings: findingIds(check.cites),
   }
 }
 

@@ -136,9 +136,9 @@ function ranked(
   const runnable = sorted.filter((entry) => entry.plan.cannotRun === null)
   const others = sorted.filter((entry) => entry.plan.cannotRun !== null)
   const winner = runnable[0]?.plan ?? null
-  const explained = (plan: Omit<RankedPlan, 'why'>): RankedPlan => ({
+  const explained = (plan: Omit<RankedPlan, 'why' | 'kbFindings'>): RankedPlan => ({
     ...plan,
-    why: plan === winner ? explainWinner(goal, plan) : explainLoser(goal, plan, winner),
+    ...(plan === winner ? explainWinner(goal, plan) : explainLoser(goal, plan, winner)),
   })
   const all = [...runnable, ...others].map((entry) => explained(entry.plan))
   return {

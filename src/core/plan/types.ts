@@ -159,6 +159,8 @@ export interface RankedPlan {
   /** Null when the worker can run it; else why not. */
   readonly cannotRun: string | null
   readonly why: string
+  /** Findings of the knowledge base that `why` rests on. */
+  readonly kbFindings: readonly number[]
 }
 
 export type PlanOutcome =
@@ -179,4 +181,5 @@ export interface Shortage {
   readonly missingBytes: number
   readonly remedies: readonly string[]
   readonly message: string
+  readonly kbFindings: readonly number[]
 }

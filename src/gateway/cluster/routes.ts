@@ -8,6 +8,7 @@ import { addGenerationRoutes } from './generation-routes.ts'
 import { addAliasRoutes } from './alias-routes.ts'
 import { type LaunchActions, addLaunchRoutes } from './launch-routes.ts'
 import { type MembershipActions, addMembershipRoutes } from './membership-routes.ts'
+import type { SlowView } from '../../wire/cluster-view.ts'
 import { clusterView, deploymentViews } from './view.ts'
 
 export const loadRequest = z.object({
@@ -33,6 +34,10 @@ export interface ClusterActions {
   listModels(): Promise<readonly object[]>
   /** What every machine says of itself and of the ways between them. */
   facts(): Promise<object>
+  /** Measures machines and links, for the planner. */
+  probe(): Promise<object>
+  /** Machines that run well under their prediction. */
+  slow(): readonly SlowView[]
   readonly membership: MembershipActions
   readonly launches: LaunchActions
   nowMs(): number
@@ -61,11 +66,14 @@ export function addClusterRoutes(
     body: loadRequest,
     responses: { 409: 'Why it cannot be' },
   })
-  app.get('/cluster/view', (c) => c.json(clusterView(parts.machine.state, actions.nowMs())))
+  app.get('/cluster/view', (c) =>
+    c.json(clusterView(parts.machine.state, actions.nowMs(), actions.slow())),
+  )
   app.get('/cluster/deployments', (c) =>
     c.json(deploymentViews(parts.machine.state, actions.nowMs())),
   )
   app.get('/cluster/facts', async (c) => c.json(await actions.facts()))
+  app.post('/cluster/probe', async (c) => c.json(await actions.probe()))
   app.get('/cluster/models', async (c) => c.json(await actions.listModels()))
   app.post('/cluster/load', async (c) => {
     const request = parseBody(loadRequest, await readJson(c.env.incoming))

@@ -1,5 +1,6 @@
 // The cluster as the page and the command line show it: measured things with their age, nothing guessed.
-import { roster, wantedDeployments } from '../../core/cluster/desired.ts'
+import { follows, whyPlaced } from '../../core/cluster/advice.ts'
+import { type Deployment, roster, wantedDeployments } from '../../core/cluster/desired.ts'
 import { type GroupPlan, placedRanks } from '../../core/cluster/group-plan.ts'
 import type { GroupView } from '../../core/cluster/groups.ts'
 import { type MachineState, machineName, ownRecord } from '../../core/cluster/state.ts'
@@ -8,9 +9,13 @@ import { settledCoordinator } from '../../core/membership/view.ts'
 import type { MachineId } from '../../core/ids.ts'
 import { lossForecasts } from '../../core/serving/survival.ts'
 import { conditionOf } from '../../core/serving/waiting.ts'
-import type { ClusterView, DeploymentView, MachineView } from '../../wire/cluster-view.ts'
+import type { ClusterView, DeploymentView, MachineView, SlowView } from '../../wire/cluster-view.ts'
 
-export function clusterView(state: MachineState, nowMs: number): ClusterView {
+export function clusterView(
+  state: MachineState,
+  nowMs: number,
+  slow: readonly SlowView[] = [],
+): ClusterView {
   return {
     self: state.self.id,
     coordinator: settledCoordinator(state, nowMs),
@@ -18,6 +23,7 @@ export function clusterView(state: MachineState, nowMs: number): ClusterView {
     machines: machineViews(state, nowMs),
     deployments: deploymentViews(state, nowMs),
     ending: endingViews(state),
+    slow: slow.map((one) => ({ ...one, machine: nameOf(state, one.machine as MachineId) })),
   }
 }
 
@@ -105,7 +111,7 @@ export function deploymentViews(state: MachineState, nowMs: number): DeploymentV
         ...loss,
         machine: nameOf(state, loss.machine),
       })),
-      groups: condition.groups.map((group) => groupView(state, group, nowMs)),
+      groups: condition.groups.map((group) => groupView(state, { group, deployment, nowMs })),
     }
   })
 }
@@ -120,13 +126,16 @@ function memoryOf(plan: GroupPlan, rank: number): number {
 
 function groupView(
   state: MachineState,
-  group: GroupView,
-  nowMs: number,
+  about: { group: GroupView; deployment: Deployment; nowMs: number },
 ): DeploymentView['groups'][number] {
+  const { group, deployment, nowMs } = about
+  const { advice } = deployment
   return {
     id: group.group,
     status: group.status,
     strategy: group.plan.strategy,
+    why: whyPlaced(group.plan, deployment),
+    predicted: advice?.kind === 'planned' && follows(group.plan, advice) ? advice.predicted : null,
     sinceMs: nowMs - group.sinceMs,
     tokensPerSecond: Math.max(0, ...group.ranks.map((rank) => rank.holding?.tokensPerSecond ?? 0)),
     stages: group.plan.stages.map((stage, index) => ({

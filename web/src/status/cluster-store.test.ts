@@ -4,7 +4,14 @@ import type { ClusterView } from '../../../src/wire/cluster-view.ts'
 import { RequestFailed } from '../api/failure.ts'
 import { ClusterStore } from './cluster-store.ts'
 
-const view: ClusterView = { self: 'a', coordinator: null, epoch: 1, machines: [], deployments: [] }
+const view: ClusterView = {
+  self: 'a',
+  coordinator: null,
+  epoch: 1,
+  machines: [],
+  deployments: [],
+  slow: [],
+}
 const starting = {
   id: 'd',
   model: 'm',

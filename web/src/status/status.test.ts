@@ -29,6 +29,8 @@ function deployment(
     id: 'g',
     status: 'forming',
     strategy: 'single',
+    why: null,
+    predicted: null,
     sinceMs: 0,
     tokensPerSecond: 0,
     stages: [{ layers: [0, 1] as [number, number], backend: 'none', backendWhy: '', ranks: full }],
@@ -70,6 +72,7 @@ function view(deployments: readonly DeploymentView[]): ClusterView {
     epoch: 1,
     machines: [machine()],
     deployments: [...deployments],
+    slow: [],
   }
 }
 

@@ -7,6 +7,7 @@ export const firewallCheck: Check = {
   id: 'firewall',
   number: 16,
   title: 'the firewall lets node and python in',
+  cites: ['kb#2101'],
   after: [],
   examine: (input) =>
     macs(input).map((facts) => {
@@ -42,6 +43,7 @@ export const otherTrafficCheck: Check = {
   id: 'other-traffic',
   number: 20,
   title: 'no other traffic is sent over the cable',
+  cites: ['kb#424'],
   after: [],
   examine: (input) =>
     macs(input).map((facts) =>

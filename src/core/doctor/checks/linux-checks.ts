@@ -20,6 +20,7 @@ export const linuxMemoryCheck: Check = {
   id: 'linux-memory',
   number: 31,
   title: 'control groups leave the machine its memory and cores',
+  cites: [],
   after: [],
   examine: (input) =>
     linux(input).flatMap((facts) => {
@@ -52,6 +53,7 @@ export const linuxLinksCheck: Check = {
   id: 'linux-links',
   number: 32,
   title: 'network links are up and fast',
+  cites: ['kb#2060'],
   after: [],
   examine: (input) =>
     linux(input).flatMap((facts) => {
@@ -91,6 +93,7 @@ export const linuxRuntimeCheck: Check = {
   id: 'linux-runtime',
   number: 33,
   title: 'Python and MLX are installed',
+  cites: [],
   after: [],
   examine: (input) =>
     linux(input).map((facts) =>
@@ -111,6 +114,7 @@ export const nvidiaDriverCheck: Check = {
   id: 'nvidia-driver',
   number: 34,
   title: 'the NVIDIA driver answers',
+  cites: [],
   after: [],
   examine: (input) =>
     linux(input).flatMap((facts) => {
@@ -137,6 +141,7 @@ export const nvidiaMemoryCheck: Check = {
   id: 'nvidia-memory',
   number: 35,
   title: 'the memory of the GPU is free',
+  cites: ['kb#2102'],
   after: ['nvidia-driver'],
   examine: (input) =>
     linux(input).flatMap((facts) =>
@@ -174,6 +179,7 @@ export const nvidiaRuntimeCheck: Check = {
   id: 'nvidia-runtime',
   number: 36,
   title: 'MLX uses the GPU',
+  cites: ['kb#2103'],
   after: ['nvidia-driver', 'linux-runtime'],
   examine: (input) =>
     linux(input).flatMap((facts) => {

@@ -7,6 +7,7 @@ export const listingsCheck: Check = {
   id: 'listings',
   number: 22,
   title: 'the listings agree and are understood',
+  cites: ['kb#2104'],
   after: [],
   examine: (input) =>
     macs(input).flatMap((facts) => {

@@ -7,6 +7,7 @@ export const routeCheck: Check = {
   id: 'route',
   number: 13,
   title: 'traffic to the peer takes the cable',
+  cites: ['kb#2098', 'kb#2027'],
   after: ['thunderbolt-5', 'peer-cabled', 'bridge', 'address'],
   examine: (input) => input.paths.flatMap((path) => routeFinding(input, path)),
 }
@@ -53,6 +54,7 @@ export const reachCheck: Check = {
   id: 'reach',
   number: 14,
   title: 'the peer answers',
+  cites: ['kb#2027', 'kb#2029'],
   after: ['thunderbolt-5', 'peer-cabled', 'bridge', 'address', 'route', 'local-network'],
   examine: (input) =>
     input.paths.map((path) => (path.port === null ? pingFinding(path) : connectFinding(path))),
@@ -93,6 +95,7 @@ export const localNetworkCheck: Check = {
   id: 'local-network',
   number: 15,
   title: 'macOS lets Bushel onto the local network',
+  cites: ['kb#2021'],
   after: [],
   examine: (input) => macs(input).flatMap((facts) => localNetworkFinding(input, facts)),
 }

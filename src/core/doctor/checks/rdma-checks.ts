@@ -10,6 +10,7 @@ export const rdmaSwitchCheck: Check = {
   id: 'rdma-switch',
   number: 3,
   title: 'RDMA is switched on',
+  cites: ['kb#413', 'kb#2005'],
   after: ['system', 'thunderbolt-5'],
   examine: (input) =>
     macs(input).map((facts) =>
@@ -30,6 +31,7 @@ export const rdmaDevicesCheck: Check = {
   id: 'rdma-devices',
   number: 4,
   title: 'RDMA devices are there',
+  cites: ['kb#412', 'kb#2004'],
   after: ['system', 'thunderbolt-5', 'rdma-switch'],
   examine: (input) =>
     macs(input).map((facts) =>
@@ -54,6 +56,7 @@ export const portStateCheck: Check = {
   id: 'port-state',
   number: 9,
   title: 'the RDMA port is active',
+  cites: ['kb#2028', 'kb#2025'],
   after: ['system', 'thunderbolt-5', 'rdma-switch', 'rdma-devices', 'peer-cabled', 'peer-rdma'],
   afterAtPeer: ['system', 'thunderbolt-5', 'rdma-switch', 'rdma-devices', 'peer-rdma'],
   examine: (input) => [
@@ -97,6 +100,7 @@ export const gidCheck: Check = {
   id: 'gid',
   number: 12,
   title: 'the port offers its IPv4 address where JACCL looks for it',
+  cites: ['kb#2014', 'kb#2026'],
   after: [
     'system',
     'thunderbolt-5',
@@ -169,6 +173,7 @@ export const jacclBuildCheck: Check = {
   id: 'jaccl-build',
   number: 23,
   title: 'MLX was built with JACCL',
+  cites: ['kb#2043', 'kb#2103'],
   after: ['system', 'thunderbolt-5', 'versions'],
   examine: (input) =>
     macs(input).flatMap((facts) => {

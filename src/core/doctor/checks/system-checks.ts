@@ -12,6 +12,7 @@ export const systemCheck: Check = {
   id: 'system',
   number: 1,
   title: 'macOS is recent and the same everywhere',
+  cites: ['kb#303', 'kb#2019'],
   after: [],
   examine: (input) => {
     const all = macs(input)
@@ -75,6 +76,7 @@ export const sleepCheck: Check = {
   id: 'sleep',
   number: 17,
   title: 'the Mac does not fall asleep',
+  cites: ['kb#2020'],
   after: [],
   examine: (input) =>
     macs(input).map((facts) =>
@@ -103,6 +105,7 @@ export const staleRanksCheck: Check = {
   id: 'stale-ranks',
   number: 18,
   title: 'no rank of an earlier run is left',
+  cites: ['kb#2033', 'kb#2011'],
   after: [],
   examine: (input) =>
     input.machines.flatMap((facts) => [
@@ -152,6 +155,7 @@ export const versionsCheck: Check = {
   id: 'versions',
   number: 19,
   title: 'Python and MLX are the same everywhere',
+  cites: ['kb#2019'],
   after: [],
   examine: (input) => {
     const missing = macs(input).flatMap((facts) =>
@@ -178,6 +182,7 @@ export const restartCheck: Check = {
   id: 'restart',
   number: 21,
   title: 'the Mac comes back after a power loss',
+  cites: [],
   after: [],
   examine: (input) =>
     macs(input).flatMap((facts) => {

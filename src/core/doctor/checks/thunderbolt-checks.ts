@@ -20,6 +20,7 @@ export const thunderbolt5Check: Check = {
   id: 'thunderbolt-5',
   number: 2,
   title: 'the ports are Thunderbolt 5',
+  cites: ['kb#309', 'kb#2004'],
   after: [],
   examine: (input) =>
     macs(input).map((facts) => {
@@ -44,6 +45,7 @@ export const peerCabledCheck: Check = {
   id: 'peer-cabled',
   number: 5,
   title: 'the Macs are cabled to each other',
+  cites: ['kb#316', 'kb#2006'],
   after: [],
   examine: (input) => {
     const all = macs(input)
@@ -139,6 +141,7 @@ export const peerRdmaCheck: Check = {
   id: 'peer-rdma',
   number: 6,
   title: 'the Mac at the other end offers RDMA',
+  cites: ['kb#2024'],
   after: ['system', 'thunderbolt-5', 'rdma-switch', 'rdma-devices', 'peer-cabled'],
   afterAtPeer: ['thunderbolt-5'],
   examine: (input) => [
@@ -196,6 +199,7 @@ export const linkSpeedCheck: Check = {
   id: 'link-speed',
   number: 7,
   title: 'the cable runs at full speed',
+  cites: ['kb#2017'],
   after: ['thunderbolt-5', 'peer-cabled'],
   examine: (input) =>
     input.topology.cables.map((cable) => {
@@ -219,6 +223,7 @@ export const studioPortCheck: Check = {
   id: 'studio-port',
   number: 8,
   title: 'the cable is not in the Studio port beside Ethernet',
+  cites: ['kb#2009'],
   after: ['peer-cabled'],
   examine: (input) =>
     cableEnds(input)

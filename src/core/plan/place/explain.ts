@@ -1,8 +1,10 @@
-// One sentence per plan: why it won, or what it lost by, in figures a person can check.
+// One sentence per plan: why it won, or what it lost by, in figures a person can check, with the findings of
+// the knowledge base that carry the claim.
 import { assertNever } from '../../assert.ts'
+import { type Citation, citationText, findingIds } from '../../citation.ts'
 import { formatBytes } from '../../units.ts'
 import { type TermName, type Terms, termNames, totalSeconds } from '../cost/terms.ts'
-import type { PlanGoal, RankedPlan } from '../types.ts'
+import type { PlanGoal, PlacementPlan, RankedPlan, StrategyName } from '../types.ts'
 
 const termWords: Readonly<Record<TermName, string>> = {
   weights: 'reading weights',
@@ -15,6 +17,45 @@ const termWords: Readonly<Record<TermName, string>> = {
   hops: 'hops between stages',
   engine: 'the engine',
 }
+
+/** Why a term is as large as it is. */
+const termCites: Readonly<Record<TermName, readonly Citation[]>> = {
+  weights: ['kb#2061'],
+  cache: ['kb#2064'],
+  scores: ['kb#2064'],
+  launches: ['kb#2054'],
+  matmul: [],
+  collectives: ['kb#2003'],
+  wire: ['kb#2001'],
+  hops: ['kb#2060'],
+  engine: [],
+}
+
+/** What is known of a way to divide a model, when it is chosen. */
+const strategyCites: Readonly<Record<StrategyName, readonly Citation[]>> = {
+  single: ['kb#2057'],
+  pipeline: ['kb#1040'],
+  tensor: ['kb#422'],
+  'uneven-tensor': ['kb#2087'],
+  expert: ['kb#2086'],
+  'tensor-pipeline': ['kb#366'],
+  replicas: ['kb#429'],
+}
+
+/** The sentence and what it rests on. */
+export interface Explanation {
+  readonly why: string
+  readonly kbFindings: readonly number[]
+}
+
+type Unexplained = Omit<RankedPlan, keyof Explanation>
+
+function explained(why: string, cites: readonly Citation[]): Explanation {
+  const kbFindings = [...new Set(findingIds(cites))]
+  return { why: kbFindings.length === 0 ? why : `${why} (${citationText(kbFindings)})`, kbFindings }
+}
+
+const strategyOf = ({ strategy }: PlacementPlan): readonly Citation[] => strategyCites[strategy]
 
 function largestTerm(terms: Terms): { name: TermName; share: number } {
   let name: TermName = 'weights'
@@ -31,7 +72,7 @@ const seconds = (value: number): string =>
       ? `${value.toFixed(1)} s`
       : `${(value * 1000).toFixed(0)} ms`
 
-function goalFigure(goal: PlanGoal, plan: Omit<RankedPlan, 'why'>): string {
+function goalFigure(goal: PlanGoal, plan: Unexplained): string {
   const { figures } = plan
   switch (goal) {
     case 'fastest':
@@ -51,26 +92,29 @@ function goalFigure(goal: PlanGoal, plan: Omit<RankedPlan, 'why'>): string {
   }
 }
 
-function machineCount(plan: Omit<RankedPlan, 'why'>): number {
+function machineCount(plan: Unexplained): number {
   return plan.placement.groups.reduce(
     (sum, group) => sum + group.stages.reduce((ranks, stage) => ranks + stage.ranks.length, 0),
     0,
   )
 }
 
-export function explainWinner(goal: PlanGoal, plan: Omit<RankedPlan, 'why'>): string {
+export function explainWinner(goal: PlanGoal, plan: Unexplained): Explanation {
   const { name, share } = largestTerm(plan.figures.decodeTerms)
   const on = machineCount(plan)
-  return `best for this goal: ${goalFigure(goal, plan)} on ${on} machine${on === 1 ? '' : 's'}; ${Math.round(share * 100)}% of a token is ${termWords[name]}`
+  return explained(
+    `best for this goal: ${goalFigure(goal, plan)} on ${on} machine${on === 1 ? '' : 's'}; ${Math.round(share * 100)}% of a token is ${termWords[name]}`,
+    [...termCites[name], ...strategyOf(plan.placement)],
+  )
 }
 
 /** What a plan lost by, against the chosen one. */
 export function explainLoser(
   goal: PlanGoal,
-  plan: Omit<RankedPlan, 'why'>,
-  winner: Omit<RankedPlan, 'why'> | null,
-): string {
-  if (winner === null) return goalFigure(goal, plan)
+  plan: Unexplained,
+  winner: Unexplained | null,
+): Explanation {
+  if (winner === null) return explained(goalFigure(goal, plan), strategyOf(plan.placement))
   const own = plan.figures.decodeTerms
   const best = winner.figures.decodeTerms
   let name: TermName | null = null
@@ -81,11 +125,11 @@ export function explainLoser(
       extra = own[candidate] - best[candidate]
     }
   const against = `${goalFigure(goal, plan)} against ${goalFigure(goal, winner)}`
-  const cost =
-    name === null || extra < 0.02 * totalSeconds(best)
-      ? ''
-      : `: ${termWords[name]} takes ${(extra * 1000).toFixed(1)} ms more per token`
-  return `${against}${cost}`
+  if (name === null || extra < 0.02 * totalSeconds(best)) return explained(against, [])
+  return explained(
+    `${against}: ${termWords[name]} takes ${(extra * 1000).toFixed(1)} ms more per token`,
+    termCites[name],
+  )
 }
 
 export function explainShortage(options: {

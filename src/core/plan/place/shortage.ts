@@ -1,4 +1,5 @@
 // A model that fits nowhere: how much is missing, and what would do about it.
+import { citationText, findingIds } from '../../citation.ts'
 import { formatBytes } from '../../units.ts'
 import type { Constants } from '../cost/constants.ts'
 import type { ChipFigures } from '../cost/figures.ts'
@@ -79,6 +80,7 @@ function unloadRemedy(missing: number, options: ShortageOptions): string | null 
 
 const diskBytesPerSecondAssumed = 3e9
 const shortContextTokens = 2048
+const streamingFindings = findingIds(['kb#2088'])
 
 export function shortageOf(request: PlanRequest, options: ShortageOptions): Shortage {
   const needed = neededBytes(request)
@@ -107,13 +109,14 @@ export function shortageOf(request: PlanRequest, options: ShortageOptions): Shor
   if (machine !== null) remedies.push(machine)
   const weights = storedBytes(modelWork(request.model.shape, request.model.format))
   remedies.push(
-    `streaming layers from disk would run it at about ${(weights / diskBytesPerSecondAssumed).toFixed(0)} s per token (a disk of 3 GB/s); only sensible for batches`,
+    `streaming layers from disk would run it at about ${(weights / diskBytesPerSecondAssumed).toFixed(0)} s per token (a disk of 3 GB/s); only sensible for batches (${citationText(streamingFindings)})`,
   )
   return {
     neededBytes: needed,
     freeBytes: free,
     missingBytes: missing,
     remedies,
+    kbFindings: streamingFindings,
     message: explainShortage({
       model: request.model.name,
       format: request.model.format.name,

@@ -7,6 +7,7 @@ import {
   type MeasuredMachine,
   type MeasuredWorldRecord,
   type ProbeVersions,
+  combineVersions,
   staleReasons,
 } from './measured.ts'
 
@@ -44,11 +45,15 @@ export function applyMeasurements(
   ): boolean => {
     const cables = measured.cables === null ? null : present.cables(members)
     const reasons = new Set<string>()
+    const running: ProbeVersions[] = []
     for (const member of members) {
       const versions = present.versions(member)
       if (versions === null) reasons.add(`${nameOf(member)} does not say what it runs`)
-      else for (const reason of staleReasons(measured, { versions, cables })) reasons.add(reason)
+      else running.push(versions)
     }
+    if (reasons.size === 0)
+      for (const reason of staleReasons(measured, { versions: combineVersions(running), cables }))
+        reasons.add(reason)
     if (reasons.size > 0)
       stale.push(
         `the measurement of ${members.map(nameOf).join(' and ')} no longer counts: ${[...reasons].join(', ')}; run "bushel probe"`,

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { kernelsOf } from '../model/work.ts'
 import { request } from '../../../../test/planner-requests.ts'
 import { machineId } from '../../ids.ts'
 import { applyMeasurements } from './apply.ts'
@@ -170,4 +173,13 @@ test('applyMeasurements() uses what still holds and says what does not', () => {
     replugged.stale.join('\n'),
     /m3ultra-1 and m3ultra-2 no longer counts: a cable or route changed; run "bushel probe"/,
   )
+})
+
+test('kernelsOf() counts a layer as the probe of the worker does', () => {
+  const source = readFileSync(
+    join(import.meta.dirname, '../../../../worker/bushel_worker/probe/synthetic.py'),
+    'utf8',
+  )
+  const counted = /^KERNELS_PER_LAYER = (\d+)$/m.exec(source)?.[1]
+  assert.equal(Number(counted), kernelsOf('grouped', false))
 })

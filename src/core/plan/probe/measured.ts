@@ -10,6 +10,13 @@ export interface ProbeVersions {
   readonly worker: string
 }
 
+/** What several machines run together: equal ones once, different ones side by side. */
+export function combineVersions(all: readonly ProbeVersions[]): ProbeVersions {
+  const of = (field: keyof ProbeVersions): string =>
+    [...new Set(all.map((versions) => versions[field]))].sort().join(' and ')
+  return { os: of('os'), mlx: of('mlx'), worker: of('worker') }
+}
+
 /** One synthetic model decoded for a while: what a step read, how many kernels it had, how long it took. */
 export interface DecodeSample {
   readonly bytesRead: number

@@ -48,6 +48,7 @@ const calm: SpeedSigns = {
   onBattery: false,
   memoryPressure: 'normal',
   otherGpuLoad: 0,
+  loadPerCore: 0.6,
   plannedLink: 'rdma',
   usedLink: 'rdma',
   staleMeasurement: false,
@@ -107,6 +108,7 @@ test('findSlowMachines() names the likely cause, the surest sign first', () => {
   assert.match(cause({ throttled: true }), /throttles/)
   assert.match(cause({ onBattery: true }), /battery/)
   assert.match(cause({ otherGpuLoad: 0.8 }), /another program uses the GPU/)
+  assert.match(cause({ loadPerCore: 4 }), /other programs keep its processor busy/)
   assert.match(cause({ waitingShare: 0.7 }), /waits for other ranks/)
   assert.match(cause({ staleMeasurement: true }), /before an update/)
   assert.match(cause({}), /no sign says why/)

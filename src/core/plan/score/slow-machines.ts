@@ -18,6 +18,8 @@ export interface SpeedSigns {
   readonly onBattery: boolean | null
   readonly memoryPressure: 'normal' | 'warning' | 'critical' | null
   readonly otherGpuLoad: number | null
+  /** Programs that want to run, per core: the system's load average over its cores. */
+  readonly loadPerCore: number | null
   /** The link that the plan counted on, and the one in use. */
   readonly plannedLink: LinkClass | null
   readonly usedLink: LinkClass | null
@@ -41,6 +43,8 @@ export const slowForMs = 60_000
 /** Samples further apart than this do not make one stretch. */
 const gapMsMax = 20_000
 const otherGpuLoadMuch = 0.3
+/** Our own rank and its daemon account for less than this. */
+const loadPerCoreMuch = 1.5
 const waitingMuch = 0.5
 
 export function findSlowMachines(samples: readonly SpeedSample[], nowMs: number): SlowMachine[] {
@@ -127,6 +131,11 @@ function likelyCause(samples: readonly SpeedSample[]): { cause: string; advice: 
     return {
       cause: 'another program uses the GPU',
       advice: 'see which in Activity Monitor, GPU history',
+    }
+  if (mostly(samples, (signs) => (signs.loadPerCore ?? 0) > loadPerCoreMuch))
+    return {
+      cause: 'other programs keep its processor busy',
+      advice: 'see which with "top", or keep it out with "bushel drain"',
     }
   if (mostly(samples, (signs) => (signs.waitingShare ?? 0) > waitingMuch))
     return {

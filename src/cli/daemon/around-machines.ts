@@ -1,0 +1,80 @@
+// What machines ask of each other beside groups and models: what they are made of, programs, links, measurements.
+import { availableParallelism, loadavg } from 'node:os'
+import { cryptoEntropy } from '../../adapters/crypto-entropy.ts'
+import { systemClock } from '../../adapters/system-clock.ts'
+import type { Prober } from '../../ports/prober.ts'
+import type { Machine, Notes } from '../../runtime/machine.ts'
+import type { CliContext } from '../command.ts'
+import type { DaemonLog } from '../log.ts'
+import { createLocalProber } from '../machines/local-prober.ts'
+import { predictionFile } from '../plan/score-file.ts'
+import { rankEnv, runtimePaths } from '../runtime-paths.ts'
+import { type Settings, loadSettings } from '../settings.ts'
+import { FactsExchange } from './facts-exchange.ts'
+import { Launches } from './launch/launches.ts'
+import { LinkMeasurements } from './link-measurements.ts'
+import type { Peers } from './peers.ts'
+import { ProbeExchange } from './probe-exchange.ts'
+import type { RankEndpoints } from '../../adapters/peers/rank-endpoints.ts'
+import { ScoreKeeper } from './score-keeper.ts'
+
+export interface AroundMachines {
+  readonly facts: FactsExchange
+  readonly launches: Launches
+  readonly links: LinkMeasurements
+  readonly probes: ProbeExchange
+  readonly scores: ScoreKeeper
+}
+
+export function aroundMachines(parts: {
+  settings: Settings
+  context: CliContext
+  machine: Machine
+  peers: Peers
+  endpoints: RankEndpoints
+  notes: Notes
+  log: DaemonLog
+}): AroundMachines {
+  const { settings, context, peers, endpoints, notes } = parts
+  const paths = runtimePaths(context)
+  const machine = (): Machine => parts.machine
+  const prober = (): Prober => createLocalProber(context)
+  const facts = new FactsExchange({ machine, peers, prober, port: peers.port })
+  const launches = new Launches({
+    machine,
+    peers,
+    facts,
+    endpoints,
+    paths,
+    home: settings.home,
+    isAllowed: () => loadSettings({}, context.env).allowLaunch,
+    notes,
+  })
+  const links = new LinkMeasurements({
+    machine,
+    peers,
+    facts,
+    clock: systemClock,
+    notes,
+    atJoin: settings.measureLinks,
+  })
+  const probes = new ProbeExchange({
+    machine,
+    peers,
+    facts: () => facts.collect(),
+    program: { python: paths.python, workerDir: paths.workerDir, env: rankEnv(paths) },
+    home: settings.home,
+    wallMs: () => Date.now(),
+    anyPort: () => 20_000 + (Number.parseInt(cryptoEntropy.hex(2), 16) % 9000),
+  })
+  const scores = new ScoreKeeper({
+    file: predictionFile(settings.home),
+    nowMs: () => systemClock.nowMs(),
+    wallMs: () => Date.now(),
+    ownFacts: () => prober().probeMachine(),
+    loadPerCore: () => (loadavg()[0] ?? 0) / availableParallelism(),
+    warn: (text) => parts.log.logger.warn(text),
+  })
+  parts.machine.subscribe((state) => scores.look(state))
+  return { facts, launches, links, probes, scores }
+}
