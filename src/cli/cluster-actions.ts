@@ -7,6 +7,7 @@ import type { ModelStore } from '../models/store.ts'
 import type { Machine } from '../runtime/machine.ts'
 import type { Serving } from '../runtime/serving.ts'
 import type { FactsExchange } from './daemon/facts-exchange.ts'
+import type { TelemetryExchange } from './daemon/telemetry-exchange.ts'
 import { loadDeployment } from './load-action.ts'
 
 export function clusterActions(parts: {
@@ -16,6 +17,7 @@ export function clusterActions(parts: {
   membership: MembershipActions
   launches: LaunchActions
   facts: FactsExchange
+  telemetry: TelemetryExchange
   nowMs: () => number
   stop: () => void
 }): ClusterActions {
@@ -45,6 +47,7 @@ export function clusterActions(parts: {
       return { deployment: id }
     },
     facts: () => parts.facts.collect(),
+    telemetry: () => parts.telemetry.collect(),
     async listModels() {
       const { models } = await store.refresh()
       machine.post({ kind: 'self-change', change: { models: models.map((model) => model.ref) } })

@@ -43,6 +43,7 @@ import { membershipActions } from './membership-actions.ts'
 import { ModelFetches } from './model-fetcher.ts'
 import { modelActions } from './model-actions.ts'
 import { Peers, watchBelonging } from './peers.ts'
+import { TelemetryExchange } from './telemetry-exchange.ts'
 import { describeSelf } from './self.ts'
 import { type Stopper, createStopper } from './stopper.ts'
 
@@ -130,6 +131,7 @@ interface Parts {
   readonly ranks: RankSupervisor
   readonly peers: Peers
   readonly facts: FactsExchange
+  readonly telemetry: TelemetryExchange
   readonly launches: Launches
   readonly links: LinkMeasurements
   readonly log: DaemonLog
@@ -209,8 +211,8 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
   })
   watchIdle({ machine, attempts: ranks.attempts, clock, notes })
   const machineParts = { settings, context, machine: () => machine, peers, endpoints, notes }
-  const { facts, launches, links } = aroundMachines(machineParts)
-  return { machine, serving, store, ranks, peers, facts, launches, links, log }
+  const { facts, telemetry, launches, links } = aroundMachines(machineParts)
+  return { machine, serving, store, ranks, peers, facts, telemetry, launches, links, log }
 }
 
 /** What machines ask of each other beside groups and models: what they are made of, programs, links. */
@@ -221,7 +223,7 @@ function aroundMachines(parts: {
   peers: Peers
   endpoints: RankEndpoints
   notes: Notes
-}): Pick<Parts, 'facts' | 'launches' | 'links'> {
+}): Pick<Parts, 'facts' | 'telemetry' | 'launches' | 'links'> {
   const { settings, context, machine, peers, endpoints, notes } = parts
   const prober = (): Prober => createLocalProber(context)
   const facts = new FactsExchange({ machine, peers, prober, port: peers.port })
@@ -243,7 +245,8 @@ function aroundMachines(parts: {
     notes,
     atJoin: settings.measureLinks,
   })
-  return { facts, launches, links }
+  const telemetry = new TelemetryExchange({ machine, peers, settings, context })
+  return { facts, telemetry, launches, links }
 }
 
 function buildGateway(
@@ -270,6 +273,7 @@ function buildGateway(
       serving,
       store,
       facts: parts.facts,
+      telemetry: parts.telemetry,
       launches: parts.launches,
       membership: membershipActions({ machine, peers, links: parts.links }),
       nowMs: () => systemClock.nowMs(),

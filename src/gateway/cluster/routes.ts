@@ -33,6 +33,8 @@ export interface ClusterActions {
   listModels(): Promise<readonly object[]>
   /** What every machine says of itself and of the ways between them. */
   facts(): Promise<object>
+  /** What every machine is doing right now. */
+  telemetry(): Promise<object>
   readonly membership: MembershipActions
   readonly launches: LaunchActions
   nowMs(): number
@@ -66,6 +68,7 @@ export function addClusterRoutes(
     c.json(deploymentViews(parts.machine.state, actions.nowMs())),
   )
   app.get('/cluster/facts', async (c) => c.json(await actions.facts()))
+  app.get('/cluster/telemetry', async (c) => c.json(await actions.telemetry()))
   app.get('/cluster/models', async (c) => c.json(await actions.listModels()))
   app.post('/cluster/load', async (c) => {
     const request = parseBody(loadRequest, await readJson(c.env.incoming))
