@@ -10,6 +10,7 @@ import type { Serving } from '../runtime/serving.ts'
 import type { FactsExchange } from './daemon/facts-exchange.ts'
 import type { ProbeExchange } from './daemon/probe-exchange.ts'
 import type { ScoreKeeper } from './daemon/score-keeper.ts'
+import type { TelemetryExchange } from './daemon/telemetry-exchange.ts'
 import { loadDeployment } from './load-action.ts'
 
 export function clusterActions(parts: {
@@ -22,6 +23,7 @@ export function clusterActions(parts: {
   probes: ProbeExchange
   scores: ScoreKeeper
   advise: (deployment: Deployment) => Promise<Advice>
+  telemetry: TelemetryExchange
   nowMs: () => number
   stop: () => void
 }): ClusterActions {
@@ -53,6 +55,7 @@ export function clusterActions(parts: {
     facts: () => parts.facts.collect(),
     probe: () => parts.probes.probe(),
     slow: () => parts.scores.slow(),
+    telemetry: () => parts.telemetry.collect(),
     async listModels() {
       const { models } = await store.refresh()
       machine.post({ kind: 'self-change', change: { models: models.map((model) => model.ref) } })

@@ -129,6 +129,11 @@ export const registry: Readonly<Record<string, CommandEntry>> = {
     section: 'Machines',
     load: () => import('./commands/doctor.ts'),
   },
+  telemetry: {
+    summary: 'show power, heat, load and memory of every machine',
+    section: 'Machines',
+    load: () => import('./commands/telemetry.ts'),
+  },
   config: {
     summary: "write hostfiles for MLX's own tools from what the machines say",
     section: 'Machines',

@@ -27,6 +27,8 @@ export interface Settings {
   readonly peers: readonly string[]
   readonly discovery: boolean
   readonly allowLaunch: boolean
+  /** Whether macmon may be asked for power and heat. */
+  readonly macmon: boolean
   /** Whether links are measured when they come up. */
   readonly measureLinks: boolean
   /** Of models that requests load; null keeps them. */
@@ -78,6 +80,7 @@ export function loadSettings(flags: SettingFlags, env: Env): Settings {
     peers: flags.peer ?? env['BUSHEL_PEERS']?.split(',').filter(Boolean) ?? file.peers ?? [],
     discovery: (first('DISCOVERY', flags.discovery) ?? file.discovery ?? 'on') !== 'off',
     allowLaunch: file.allow_launch ?? false,
+    macmon: file.macmon ?? false,
     measureLinks: (env['BUSHEL_MEASURE_LINKS'] ?? file.measure_links ?? 'on') !== 'off',
     keepAliveMs: keepAliveOf(env['BUSHEL_KEEP_ALIVE'] ?? file.keep_alive ?? '30m'),
     ollamaPort: ollamaPortOf(flags.ollama ?? env['BUSHEL_OLLAMA_PORT'] ?? file.ollama_port),

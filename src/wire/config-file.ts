@@ -18,6 +18,8 @@ export const configFile = z.strictObject({
   allow_launch: z.boolean().optional(),
   /** Links are measured for a second when they come up. */
   measure_links: z.enum(['on', 'off']).optional(),
+  /** Ask macmon for power and heat too; beside MLX it is reported to crash it. */
+  macmon: z.boolean().optional(),
   /** How long a model that a request loaded stays after its last use, such as "30m"; "-1" keeps it. */
   keep_alive: z.string().optional(),
   /** Answer Ollama's clients on this port too; 11434 is where they look. */

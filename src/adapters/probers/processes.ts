@@ -38,10 +38,16 @@ export function ranksOf(
         .map((one) => ({
           pid: one.pid,
           parentPid: one.parentPid,
-          expected: expectedPids === null ? null : expectedPids.includes(one.pid),
+          expected: isChildOfDaemon(one, all) || (expectedPids?.includes(one.pid) ?? null),
         })),
     ),
   )
+}
+
+/** A rank whose parent is a running daemon is that daemon's own; one that was left has another parent. */
+function isChildOfDaemon({ parentPid }: ProcessLine, all: readonly ProcessLine[]): boolean {
+  const parent = all.find((one) => one.pid === parentPid)
+  return parent !== undefined && /\/cli\/main\.[jt]s\s(.*\s)?up(\s|$)/.test(parent.command)
 }
 
 export function launchContextOf(

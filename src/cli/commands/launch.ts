@@ -64,7 +64,8 @@ function readRequest(
   const usage = { exitCode: exitCodes.usage }
   const pairs = options.env.map((pair) => {
     const at = pair.indexOf('=')
-    if (at < 1) throw new UserError(`--env takes NAME=VALUE, not "${pair}"`, usage)
+    if (!/^[A-Za-z_]\w*=/.test(pair))
+      throw new UserError(`--env takes NAME=VALUE, not "${pair}"`, usage)
     return [pair.slice(0, at), pair.slice(at + 1)] as const
   })
   const { script, files, bytes } = about.folder

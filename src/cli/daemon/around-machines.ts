@@ -17,6 +17,7 @@ import type { Peers } from './peers.ts'
 import { ProbeExchange } from './probe-exchange.ts'
 import type { RankEndpoints } from '../../adapters/peers/rank-endpoints.ts'
 import { ScoreKeeper } from './score-keeper.ts'
+import { TelemetryExchange } from './telemetry-exchange.ts'
 
 export interface AroundMachines {
   readonly facts: FactsExchange
@@ -24,6 +25,7 @@ export interface AroundMachines {
   readonly links: LinkMeasurements
   readonly probes: ProbeExchange
   readonly scores: ScoreKeeper
+  readonly telemetry: TelemetryExchange
 }
 
 export function aroundMachines(parts: {
@@ -76,5 +78,6 @@ export function aroundMachines(parts: {
     warn: (text) => parts.log.logger.warn(text),
   })
   parts.machine.subscribe((state) => scores.look(state))
-  return { facts, launches, links, probes, scores }
+  const telemetry = new TelemetryExchange({ machine, peers, settings, context })
+  return { facts, launches, links, probes, scores, telemetry }
 }

@@ -253,6 +253,7 @@ function buildGateway(
       serving,
       store,
       facts: parts.facts,
+      telemetry: parts.telemetry,
       launches: parts.launches,
       probes: parts.probes,
       scores: parts.scores,

@@ -38,6 +38,8 @@ export interface ClusterActions {
   probe(): Promise<object>
   /** Machines that run well under their prediction. */
   slow(): readonly SlowView[]
+  /** What every machine is doing right now. */
+  telemetry(): Promise<object>
   readonly membership: MembershipActions
   readonly launches: LaunchActions
   nowMs(): number
@@ -74,6 +76,7 @@ export function addClusterRoutes(
   )
   app.get('/cluster/facts', async (c) => c.json(await actions.facts()))
   app.post('/cluster/probe', async (c) => c.json(await actions.probe()))
+  app.get('/cluster/telemetry', async (c) => c.json(await actions.telemetry()))
   app.get('/cluster/models', async (c) => c.json(await actions.listModels()))
   app.post('/cluster/load', async (c) => {
     const request = parseBody(loadRequest, await readJson(c.env.incoming))

@@ -1,0 +1,97 @@
+// What every machine of the cluster is doing right now, collected by the one that was asked. Ages are counted by
+// the clock of the machine that took the reading: clocks differ.
+import { createRealAccess } from '../../adapters/probers/access/real-access.ts'
+import { createLinuxTelemetry } from '../../adapters/telemetry/linux-telemetry.ts'
+import { createMacTelemetry } from '../../adapters/telemetry/mac-telemetry.ts'
+import type { Telemetry } from '../../core/telemetry/telemetry.ts'
+import { type Throttling, findThrottling } from '../../core/telemetry/throttling.ts'
+import type { TelemetrySource } from '../../ports/telemetry.ts'
+import type { Machine } from '../../runtime/machine.ts'
+import type { CliContext } from '../command.ts'
+import type { Settings } from '../settings.ts'
+import type { Peers } from './peers.ts'
+
+export interface MachineTelemetry {
+  readonly telemetry: Telemetry
+  /** On the clock of that machine, when it answered. */
+  readonly nowMs: number
+  readonly throttling: readonly Throttling[]
+}
+
+export interface ClusterTelemetry {
+  readonly machines: readonly MachineTelemetry[]
+  readonly silent: readonly { readonly name: string; readonly reason: string }[]
+}
+
+export class TelemetryExchange {
+  readonly #parts: {
+    machine: () => Machine
+    peers: Peers
+    settings: Settings
+    context: CliContext
+  }
+  #source: TelemetrySource | null = null
+
+  constructor(parts: {
+    machine: () => Machine
+    peers: Peers
+    settings: Settings
+    context: CliContext
+  }) {
+    this.#parts = parts
+    parts.peers.bulk.provide({
+      name: 'machine-telemetry',
+      serve: async (_request, transfer) => {
+        transfer.open({ sampled: await this.#sample() })
+        transfer.socket.end()
+      },
+    })
+  }
+
+  async collect(): Promise<ClusterTelemetry> {
+    const others = [...this.#parts.machine().state.peers.values()].filter(
+      (peer) => peer.status === 'alive',
+    )
+    const silent: { name: string; reason: string }[] = []
+    const asked = others.map(async ({ id, record }): Promise<readonly MachineTelemetry[]> => {
+      try {
+        const stream = await this.#parts.peers.bulk.open(id, { service: 'machine-telemetry' })
+        stream.socket.destroy()
+        return [stream.answer['sampled'] as MachineTelemetry]
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error)
+        silent.push({ name: record?.name ?? id.slice(0, 8), reason })
+        return []
+      }
+    })
+    const machines = await Promise.all([this.#sample().then((own) => [own]), ...asked])
+    return { machines: machines.flat(), silent }
+  }
+
+  async #sample(): Promise<MachineTelemetry> {
+    const isFirst = this.#source === null
+    this.#source ??= this.#createSource()
+    // Load is a difference; the first sample has nothing to differ from.
+    if (isFirst) await this.#source.sample()
+    const sampled = await this.#source.sample()
+    const telemetry = { ...sampled, machine: this.#parts.machine().state.self.name }
+    const nowMs = Date.now()
+    return { telemetry, nowMs, throttling: findThrottling(telemetry, nowMs) }
+  }
+
+  #createSource(): TelemetrySource {
+    const { machine, settings, context } = this.#parts
+    const components = {
+      machine: machine().state.self.name,
+      access: createRealAccess(context.env),
+      nowMs: () => Date.now(),
+    }
+    return process.platform === 'darwin'
+      ? createMacTelemetry({
+          ...components,
+          isRoot: process.getuid?.() === 0,
+          useMacmon: settings.macmon,
+        })
+      : createLinuxTelemetry(components)
+  }
+}
