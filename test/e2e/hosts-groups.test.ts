@@ -62,6 +62,12 @@ describe('groups over three hosts', () => {
     return view
   }
 
+  /**
+   * How many rows share a step decides in which order float32 sums are made, on one machine as well: up to 2e-5
+   * was seen. A wrong mask is off by a thousandth and more.
+   */
+  const inCompany = 5e-5
+
   /** Eight at once, joining at different moments, two of them hung up on the way. */
   async function askAll(host: Host, asking = prompts): Promise<readonly Scored[]> {
     const hangUps = [new AbortController(), new AbortController()]
@@ -104,7 +110,7 @@ describe('groups over three hosts', () => {
       alone.push(await askScored(a, { model: starter, prompt, tokensMax }))
     reference = alone
     assert.match(reference[0]?.text ?? '', /Paris/)
-    compare(await askAll(b), 1e-5)
+    compare(await askAll(b), inCompany)
   })
 
   test('a pipeline of 14, 10 and 6 layers gives the same tokens and logprobs to 1e-5', async () => {
@@ -117,7 +123,11 @@ describe('groups over three hosts', () => {
         [[24, 30], 'c'],
       ],
     )
-    compare(await askAll(c), 1e-5)
+    compare(await askAll(c), inCompany)
+    const alone: Scored[] = []
+    for (const prompt of prompts.slice(0, 3))
+      alone.push(await askScored(c, { model: starter, prompt, tokensMax }))
+    compare(alone, 1e-5)
     const drawn = await b.cli('ps', starter)
     assert.match(drawn.stdout, /stage 2 {2}layers 24–29[^]*rank 2 on c/)
   })

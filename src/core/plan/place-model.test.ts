@@ -107,6 +107,17 @@ test('placeModel() cuts a pipeline of unequal machines by what they hold and how
   assert.ok((held.get(machineId('m3ultra-1')) ?? 0) > 2 * (held.get(machineId('m4max-1')) ?? 0))
 })
 
+test('placeModel() cuts a pipeline of equal machines evenly, though an answer takes the same time however it is cut', () => {
+  const { plans } = planned(placeModel(request('llama-3.1-8b', '2xM3Ultra-512,tb5-mesh')))
+  const pipelines = plans.filter((plan) => plan.placement.strategy === 'pipeline')
+  assert.ok(pipelines.length > 0)
+  for (const { placement } of pipelines)
+    for (const stage of placement.groups[0]?.stages ?? []) {
+      const count = stage.layers[1] - stage.layers[0]
+      assert.ok(count >= 14 && count <= 18, `${count} of 32 layers`)
+    }
+})
+
 test('placeModel() uses JACCL over RDMA, a ring over TCP, and JACCL only once per Mac', () => {
   const worlds = (outcome: PlanOutcome): Set<string> =>
     new Set(

@@ -105,6 +105,7 @@ function cut(
         return known
       })
       bounds = splitLayers(costs, work.layers.length, aim === 'sum' ? 'sum' : 'most')
+      if (aim === 'sum' && bounds !== null) bounds = evenIfAsGood(costs, bounds)
       maker.splits.set(splitKey, bounds)
     }
     if (bounds === null) return []
@@ -118,6 +119,18 @@ function cut(
     for (const made of candidate(strategy, group, aim)) found.set(bounds.join(','), made)
   }
   return [...found.values()]
+}
+
+/** Among equal machines every cut takes an answer the same time; an even one serves several answers better. */
+function evenIfAsGood(costs: readonly StageCosts[], bounds: number[]): number[] {
+  const even = splitLayers(costs, bounds.at(-1) ?? 0, 'most')
+  const sum = (some: readonly number[]): number =>
+    costs.reduce((total, stage, index) => {
+      const [from = 0, to = 0] = [some[index], some[index + 1]]
+      const own = (stage.costs[to] ?? 0) - (stage.costs[from] ?? 0)
+      return total + own + (index === costs.length - 1 ? stage.last : 0)
+    }, 0)
+  return even !== null && sum(even) <= sum(bounds) * 1.001 ? even : bounds
 }
 
 export function singleCandidates(maker: CandidateMaker, machine: number): Candidate[] {
