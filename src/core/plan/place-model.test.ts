@@ -113,7 +113,7 @@ test('placeModel() cuts a pipeline of equal machines evenly, though an answer ta
   assert.ok(pipelines.length > 0)
   for (const { placement } of pipelines)
     for (const stage of placement.groups[0]?.stages ?? []) {
-      const count = stage.layers[1] - stage.layers[0]
+      const count = stage.layers.to - stage.layers.from
       assert.ok(count >= 14 && count <= 18, `${count} of 32 layers`)
     }
 })
