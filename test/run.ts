@@ -1,4 +1,4 @@
-// Runs every suite, one after the other, and closes with one line that says how it went.
+// Runs every suite, two lanes at a time where nothing is timed, and closes with one line that says how it went.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -55,7 +55,7 @@ function nodeTests(
     const code = await run(command, {
       minutesMax,
       env: { ...options.env, BUSHEL_TEST_COUNTS: countsFile },
-      ...(patient.has(name) ? { beside: name } : {}),
+      suite: name,
     })
     try {
       const counts = JSON.parse(readFileSync(countsFile, 'utf8')) as Counts
@@ -69,13 +69,15 @@ function nodeTests(
 }
 
 function command(...words: readonly string[]): Suite['run'] {
-  return async ({ minutesMax }) =>
-    (await run(words, { minutesMax })) === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 }
+  return async ({ name, minutesMax }) =>
+    (await run(words, { suite: name, minutesMax })) === 0
+      ? { passed: 1, failed: 0 }
+      : { passed: 0, failed: 1 }
 }
 
 /** Python's own runner; its closing lines carry the counts. */
 function pythonTests(): Suite['run'] {
-  return async ({ minutesMax }) => {
+  return async ({ name, minutesMax }) => {
     let output = ''
     const words = [python, '-m', 'unittest', 'discover', '-s', 'worker/tests', '-t', 'worker']
     const env = {
@@ -84,7 +86,12 @@ function pythonTests(): Suite['run'] {
       ...mklEnv(),
       BUSHEL_STARTER: join(root, '.runtime', 'models', 'SmolLM2-135M-Instruct'),
     }
-    const code = await run(words, { minutesMax, env, onOutput: (text) => (output += text) })
+    const code = await run(words, {
+      suite: name,
+      minutesMax,
+      env,
+      onOutput: (text) => (output += text),
+    })
     const ran = Number(/Ran (\d+) tests?/.exec(output)?.[1] ?? 0)
     const count = (word: string): number =>
       Number(new RegExp(`${word}=(\\d+)`).exec(output)?.[1] ?? 0)
@@ -139,7 +146,7 @@ const suites: readonly Suite[] = [
     minutesMax: 15,
     run: nodeTests(filesIn('test/simulator')),
   },
-  { name: 'worker', needs: [], minutesMax: 10, run: pythonTests() },
+  { name: 'worker', needs: [], minutesMax: 15, run: pythonTests() },
   ...e2e.map((file): Suite => ({
     name: relative('test/e2e', file).replace('.test.ts', ''),
     needs: file.includes('page') ? ['browser'] : boxed.test(file) ? ['namespaces'] : [],
@@ -165,8 +172,7 @@ function run(
     minutesMax: number
     env?: Record<string, string>
     onOutput?: (text: string) => void
-    /** The suite whose words are kept for later. */
-    beside?: string
+    suite: string
   },
 ): Promise<number> {
   return new Promise((done) => {
@@ -183,16 +189,16 @@ function run(
       detached: true,
     })
     const show = (chunk: Buffer): void => {
-      const { beside } = options
-      if (beside === undefined) process.stdout.write(chunk)
-      else saidBeside.set(beside, (saidBeside.get(beside) ?? '') + chunk.toString())
+      const { suite } = options
+      if (laneOf(suite) === undefined) process.stdout.write(chunk)
+      else said.set(suite, (said.get(suite) ?? '') + chunk.toString())
       options.onOutput?.(chunk.toString())
     }
     child.stdout.on('data', show)
     child.stderr.on('data', show)
     // A suite that hangs is ended with everything it started.
     const timer = setTimeout(() => {
-      console.log(`\nended after ${options.minutesMax} minutes`)
+      show(Buffer.from(`\nended after ${options.minutesMax} minutes\n`))
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
     }, options.minutesMax * 60_000)
     child.on('close', (code) => {
@@ -202,19 +208,31 @@ function run(
   })
 }
 
-/** What mostly waits, and is not timed, runs beside what only computes; the rest has the machine to itself. */
-const patient: ReadonlySet<string> = new Set(['hosts-chaos', 'package'])
-const computing: ReadonlySet<string> = new Set([
-  'types',
-  'lint',
-  'format',
-  'unused',
-  'gates',
-  'unit',
-  'simulator',
-])
+/** Two lanes at once, because most of what serves waits; what is timed comes afterwards, alone. */
+const lanes: readonly (readonly string[])[] = [
+  ['types', 'lint', 'format', 'unused', 'gates', 'unit', 'simulator', 'worker'],
+  [
+    'hosts-chaos',
+    'package',
+    'sdk',
+    'python',
+    'structured',
+    'fuzz',
+    'embeddings',
+    'bad-input',
+    'room',
+    'hosts-selftest',
+    'hosts-groups',
+    'hosts-resume',
+  ],
+]
 
-const saidBeside = new Map<string, string>()
+function laneOf(suite: string): readonly string[] | undefined {
+  return lanes.find((lane) => lane.includes(suite))
+}
+
+/** What suites of lanes have printed: shown in one piece when they are over. */
+const said = new Map<string, string>()
 
 async function main(): Promise<number> {
   const wanted = suites.filter(
@@ -238,21 +256,18 @@ async function main(): Promise<number> {
   }
   const title = (name: string): string =>
     `\n── ${name} ${'─'.repeat(Math.max(3, 60 - name.length))}\n`
-  // A suite that runs beside others says what it has to say when it is over.
-  const beside = (async (): Promise<void> => {
-    for (const suite of wanted) if (patient.has(suite.name)) await runSuite(suite)
-  })()
-  const alone = wanted.filter((suite) => !patient.has(suite.name))
-  const runInTurn = async (some: readonly Suite[]): Promise<void> => {
-    for (const suite of some) {
-      process.stdout.write(title(suite.name))
-      await runSuite(suite)
-    }
+  const runLane = async (lane: readonly string[]): Promise<void> => {
+    for (const name of lane)
+      for (const suite of wanted.filter((one) => one.name === name)) {
+        await runSuite(suite)
+        process.stdout.write(`${title(name)}${said.get(name) ?? ''}`)
+      }
   }
-  await runInTurn(alone.filter((suite) => computing.has(suite.name)))
-  await beside
-  for (const [name, text] of saidBeside) process.stdout.write(`${title(name)}${text}`)
-  await runInTurn(alone.filter((suite) => !computing.has(suite.name)))
+  await Promise.all(lanes.map(runLane))
+  for (const suite of wanted.filter((one) => laneOf(one.name) === undefined)) {
+    process.stdout.write(title(suite.name))
+    await runSuite(suite)
+  }
   console.log(`\n${rows.join('\n')}`)
   if (flags.only === undefined && total.passed + total.failed < testsMin) {
     console.log(
