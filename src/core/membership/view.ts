@@ -58,7 +58,7 @@ export function coordinatorOf(state: MachineState, members: readonly MachineId[]
   const highest = highestEpoch(state, members)
   const rank = (id: MachineId): readonly [number, number, string] => [
     roleRank[roleOf(state, id)],
-    highest.counter > 0 && highest.machine === id ? 0 : 1,
+    highest.machine === id ? 0 : 1,
     id,
   ]
   let best = state.self.id
