@@ -5,6 +5,8 @@ import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import type { ClusterView, DeploymentView, MachineView } from '../../src/wire/cluster-view.ts'
 import { ask } from './client.ts'
+import { z } from 'zod'
+import { linkView } from '../../src/wire/link-measurement.ts'
 import { Box, type Host, addScriptedModel, rankPids, until } from './hosts.ts'
 
 const model = 'scripted-8'
@@ -140,11 +142,12 @@ describe('a cluster of three hosts', () => {
     }
     const { code, stdout, stderr } = await measuring
     assert.equal(code, 0, stderr)
-    const links = JSON.parse(stdout) as { bytesPerSecond: number; link: string }[]
+    const links = z.array(linkView).parse(JSON.parse(stdout))
     assert.equal(links.length, 4)
-    for (const link of links) {
-      console.log(`  ${link.link}: ${(link.bytesPerSecond / 1e6).toFixed(0)} MB/s`)
-      assert.ok(link.bytesPerSecond > 20e6)
+    for (const { link, measured } of links) {
+      const gbps = measured?.gbps?.slower ?? Number.NaN
+      console.log(`  ${link}: ${gbps.toFixed(1)} Gb/s`)
+      assert.ok(gbps > 0.16)
     }
     assert.deepEqual([...states], ['alive'])
   })

@@ -37,16 +37,19 @@ export async function runLaunched(
       files: files.files.length,
       bytes: files.bytes,
     }
-    let output = ''
+    // By rank: pieces of several come in any order, and lines must stay whole.
+    const said = new Map<number, string>()
+    const all = (): string => [...said.values()].join('\n')
     let backend = ''
     let markMs: number | null = null
     for await (const message of launchOn(daemon, request, files)) {
       if (message.kind === 'world') backend = message.backend
       if (message.kind === 'output') {
-        output += Buffer.from(message.data, 'base64').toString()
-        if (about.mark !== undefined && output.includes(about.mark)) markMs ??= performance.now()
+        const text = Buffer.from(message.data, 'base64').toString()
+        said.set(message.rank, (said.get(message.rank) ?? '') + text)
+        if (about.mark !== undefined && all().includes(about.mark)) markMs ??= performance.now()
       }
-      const end = { backend, output, afterMarkMs: null }
+      const end = { backend, output: all(), afterMarkMs: null }
       if (message.kind === 'refused')
         return { ...end, refusal: message.reason, code: 1, cause: message.reason }
       if (message.kind === 'ended') {
@@ -55,7 +58,7 @@ export async function runLaunched(
       }
     }
     const cause = 'the daemon ended on the way'
-    return { refusal: null, code: 1, cause, backend, output, afterMarkMs: null }
+    return { refusal: null, code: 1, cause, backend, output: all(), afterMarkMs: null }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
