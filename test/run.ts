@@ -181,6 +181,10 @@ function run(
       cwd: root,
       env: {
         ...process.env,
+        // Two lanes on two cores: a rank that takes both would only wait for the other lane.
+        ...(laneOf(options.suite) === undefined
+          ? {}
+          : { BUSHEL_RANK_THREADS: '1', MKL_NUM_THREADS: '1', OMP_NUM_THREADS: '1' }),
         ...(flags.long === true ? { BUSHEL_LONG: '1', BUSHEL_FAULTS: '500' } : {}),
         PATH: `${join(root, 'node_modules', '.bin')}:${process.env['PATH'] ?? ''}`,
         ...options.env,

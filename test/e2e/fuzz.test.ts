@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { fuzz } from '../support/fuzz.ts'
 import { startDaemon } from './daemon.ts'
 
-const secondsShort = 25
+const secondsShort = 12
 const secondsLong = 600
 
 /** Resident memory, where the system tells it. */

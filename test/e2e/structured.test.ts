@@ -22,7 +22,7 @@ describe('structured output', () => {
   })
 
   test('whatever ended by itself is valid, what cannot be kept is refused by name', async (t) => {
-    const count = 40
+    const count = 24
     const { valid, cut, refused } = await tryStructured(daemon.url, { model, count })
     t.diagnostic(
       `${valid} valid, ${cut} cut at max_tokens, refused: ${refused.toSorted().join(', ')}`,

@@ -10,6 +10,7 @@ const view: ClusterView = {
   epoch: 1,
   machines: [],
   deployments: [],
+  ending: [],
   slow: [],
 }
 const starting = {

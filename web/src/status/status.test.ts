@@ -59,6 +59,7 @@ function machine(fields: Partial<MachineView> = {}): MachineView {
     memoryLendBytes: 16e9,
     memoryReservedBytes: 4e9,
     models: [],
+    refuses: null,
     heardAgoMs: 0,
     links: [],
     ...fields,
@@ -73,6 +74,7 @@ function view(deployments: readonly DeploymentView[]): ClusterView {
     machines: [machine()],
     deployments: [...deployments],
     slow: [],
+    ending: [],
   }
 }
 
