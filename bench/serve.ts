@@ -189,26 +189,26 @@ async function overhead(folder: string): Promise<Verdict[]> {
   const daemon = await startDaemon({ args: ['--model', tiny], env: { BUSHEL_RANK_THREADS: '1' } })
   try {
     const many = 16
-    const steps = 300
+    const steps = 400
+    const wall = async (rows: number, tokens: number): Promise<number> => {
+      const started = performance.now()
+      await Promise.all(
+        Array.from({ length: rows }, () =>
+          timedAsk({
+            url: daemon.url,
+            model: 'tiny',
+            prompt: 'Hello',
+            tokens,
+            extra: { ignore_eos: true },
+          }),
+        ),
+      )
+      return (performance.now() - started) / 1000
+    }
+    // Random tokens are often no whole character and show nothing: what more of them take is counted instead.
     const ours = async (rows: number): Promise<number> => {
-      const asks = Array.from({ length: rows }, () =>
-        timedAsk({
-          url: daemon.url,
-          model: 'tiny',
-          prompt: 'Hello',
-          tokens: steps,
-          extra: { ignore_eos: true },
-        }),
-      )
-      const all = await Promise.all(asks)
-      const gaps = all.flatMap(({ times }) =>
-        times
-          .slice(40, -20)
-          .map((time, index, part) => (index === 0 ? 0 : time - (part[index - 1] ?? 0)))
-          .slice(1),
-      )
-      // Tokens that share a read of the socket have no gap of their own: the mean counts every step once.
-      return gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length
+      const short = await wall(rows, steps / 4)
+      return ((await wall(rows, steps + steps / 4)) - short) / steps
     }
     await ours(many)
     const added: Record<number, number[]> = { 1: [], [many]: [] }
