@@ -1,4 +1,4 @@
-// Runs every suite, two lanes at a time where nothing is timed, and closes with one line that says how it went.
+// Runs every suite, several lanes at a time where nothing is timed, and closes with one line that says how it went.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -181,7 +181,7 @@ function run(
       cwd: root,
       env: {
         ...process.env,
-        // Two lanes on two cores: a rank that takes both would only wait for the other lane.
+        // On two cores a rank that takes both would only wait for the other lanes.
         ...(laneOf(options.suite) === undefined
           ? {}
           : { BUSHEL_RANK_THREADS: '1', MKL_NUM_THREADS: '1', OMP_NUM_THREADS: '1' }),
@@ -212,23 +212,17 @@ function run(
   })
 }
 
-/** Two lanes at once, because most of what serves waits; what is timed comes afterwards, alone. */
+/**
+ * Lanes run at once: one computes, one lets models answer, and one mostly waits. What is timed comes afterwards,
+ * alone.
+ */
 const lanes: readonly (readonly string[])[] = [
   ['types', 'lint', 'format', 'unused', 'gates', 'unit', 'simulator', 'worker'],
   [
-    'hosts-chaos',
-    'package',
-    'sdk',
-    'python',
-    'structured',
-    'fuzz',
-    'embeddings',
-    'bad-input',
-    'room',
-    'hosts-selftest',
-    'hosts-groups',
-    'hosts-resume',
+    ...['sdk', 'python', 'structured', 'embeddings', 'bad-input', 'room'],
+    ...['hosts-groups', 'hosts-resume'],
   ],
+  ['hosts-chaos', 'package', 'hosts-selftest', 'fuzz'],
 ]
 
 function laneOf(suite: string): readonly string[] | undefined {

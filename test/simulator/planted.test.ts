@@ -8,8 +8,20 @@ import { type PlantedBug, plantedBugs } from '../../src/simulator/plant.ts'
 /** The seeds of seeds.test.ts. */
 const seedsMax = 200
 
-/** Bugs that few worlds show are looked for where they are known to show. */
-const rare: Partial<Record<PlantedBug, number>> = { leadersOutbid: 190 }
+/** Bugs that few worlds show are looked for from where they are known to show. */
+const rare: Partial<Record<PlantedBug, number>> = {
+  anyoneAnswers: 33,
+  endTakenEarly: 20,
+  epochUnchecked: 20,
+  fencedWorksOn: 11,
+  killedOnce: 9,
+  leadersOutbid: 200,
+  machineResurrected: 19,
+  missingFence: 9,
+  positionUnchecked: 11,
+  refusalRetried: 5,
+  startNotAborted: 5,
+}
 
 test('there are at least twelve planted bugs', () => {
   assert.ok(Object.keys(plantedBugs).length >= 12)
