@@ -181,8 +181,8 @@ function run(
       cwd: root,
       env: {
         ...process.env,
-        // On two cores a rank that takes both would only wait for the other lanes.
-        ...(laneOf(options.suite) === undefined
+        // On two cores a rank that takes both would only wait for the other suites.
+        ...(!isShared(options.suite)
           ? {}
           : { BUSHEL_RANK_THREADS: '1', MKL_NUM_THREADS: '1', OMP_NUM_THREADS: '1' }),
         ...(flags.long === true ? { BUSHEL_LONG: '1', BUSHEL_FAULTS: '500' } : {}),
@@ -194,7 +194,7 @@ function run(
     })
     const show = (chunk: Buffer): void => {
       const { suite } = options
-      if (laneOf(suite) === undefined) process.stdout.write(chunk)
+      if (!isShared(suite)) process.stdout.write(chunk)
       else said.set(suite, (said.get(suite) ?? '') + chunk.toString())
       options.onOutput?.(chunk.toString())
     }
@@ -212,24 +212,33 @@ function run(
   })
 }
 
-/**
- * Lanes run at once: one computes, one lets models answer, and one mostly waits. What is timed comes afterwards,
- * alone.
- */
-const lanes: readonly (readonly string[])[] = [
-  ['types', 'lint', 'format', 'unused', 'gates', 'unit', 'simulator', 'worker'],
-  [
-    ...['sdk', 'python', 'structured', 'embeddings', 'bad-input', 'room'],
-    ...['hosts-groups', 'hosts-resume'],
-  ],
-  ['hosts-chaos', 'package', 'hosts-selftest', 'fuzz'],
+/** What computes: two at a time, the longest first. */
+const heavy: readonly string[] = [
+  'worker',
+  'types',
+  'lint',
+  'format',
+  'unused',
+  'gates',
+  'unit',
+  'simulator',
+  'hosts-resume',
+  'hosts-groups',
+  'sdk',
+  'structured',
+  'python',
+  'room',
+  'embeddings',
+  'bad-input',
 ]
+/** What mostly waits runs beside it. What is in neither list is timed, and comes afterwards, alone. */
+const light: readonly string[] = ['hosts-chaos', 'package', 'hosts-selftest', 'fuzz']
 
-function laneOf(suite: string): readonly string[] | undefined {
-  return lanes.find((lane) => lane.includes(suite))
+function isShared(suite: string): boolean {
+  return heavy.includes(suite) || light.includes(suite)
 }
 
-/** What suites of lanes have printed: shown in one piece when they are over. */
+/** What suites that share the machine have printed: shown in one piece when they are over. */
 const said = new Map<string, string>()
 
 async function main(): Promise<number> {
@@ -254,15 +263,17 @@ async function main(): Promise<number> {
   }
   const title = (name: string): string =>
     `\n── ${name} ${'─'.repeat(Math.max(3, 60 - name.length))}\n`
-  const runLane = async (lane: readonly string[]): Promise<void> => {
-    for (const name of lane)
-      for (const suite of wanted.filter((one) => one.name === name)) {
-        await runSuite(suite)
-        process.stdout.write(`${title(name)}${said.get(name) ?? ''}`)
-      }
+  const queueOf = (names: readonly string[]): Suite[] =>
+    names.flatMap((name) => wanted.filter((suite) => suite.name === name))
+  const drain = async (queue: Suite[]): Promise<void> => {
+    for (let suite = queue.shift(); suite !== undefined; suite = queue.shift()) {
+      await runSuite(suite)
+      process.stdout.write(`${title(suite.name)}${said.get(suite.name) ?? ''}`)
+    }
   }
-  await Promise.all(lanes.map(runLane))
-  for (const suite of wanted.filter((one) => laneOf(one.name) === undefined)) {
+  const computing = queueOf(heavy)
+  await Promise.all([drain(computing), drain(computing), drain(queueOf(light))])
+  for (const suite of wanted.filter((one) => !isShared(one.name))) {
     process.stdout.write(title(suite.name))
     await runSuite(suite)
   }
