@@ -176,6 +176,7 @@ class Three(Shared, unittest.TestCase):
         return world_frames(3, path, rowsMax=8, peerTimeoutMsMax=30_000)
 
 
+@unittest.skipUnless(os.environ.get("BUSHEL_LONG"), "the same over hosts is in the test run: with --long")
 class TwoAndOne(Shared, unittest.TestCase):
     """A world for the first 20 layers, one rank for the others. The embedding is on both stages: it is tied."""
 
