@@ -61,6 +61,8 @@ const nothingSeen: SpeedSigns = {
 export class ScoreKeeper {
   readonly #parts: ScoreKeeperParts
   readonly #books = new Map<GroupId, Book>()
+  readonly #unpredicted = new Set<GroupId>()
+  #registers: MachineState['registers'] | null = null
   #signs = nothingSeen
   #signsMs = -Infinity
 
@@ -71,10 +73,15 @@ export class ScoreKeeper {
   /** Called after every step of the machine's loop; cheap while nothing is new. */
   look(state: MachineState): void {
     const present = new Set<GroupId>()
+    // States change many times a second; what nobody predicted stays so until somebody wishes anew.
+    if (state.registers !== this.#registers) this.#unpredicted.clear()
+    this.#registers = state.registers
     for (const holding of state.holdings.values()) {
-      if (holding.rank !== 0 || holding.state !== 'ready') continue
-      present.add(holding.plan.group)
-      const book = this.#books.get(holding.plan.group) ?? this.#open(state, holding)
+      const { group } = holding.plan
+      if (holding.rank !== 0 || holding.state !== 'ready' || this.#unpredicted.has(group)) continue
+      present.add(group)
+      const book = this.#books.get(group) ?? this.#open(state, holding)
+      if (book === null) this.#unpredicted.add(group)
       if (book === null || holding.statsMs === book.statsMs) continue
       book.statsMs = holding.statsMs
       this.#take(state, holding, book)
