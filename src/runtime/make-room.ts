@@ -4,7 +4,7 @@ import { clearanceNow } from '../core/serving/making-room.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Machine, Notes } from './machine.ts'
 
-const lookEveryMs = 500
+const lookEveryMs = 1000
 
 export function watchRoom(parts: { machine: Machine; clock: Clock; notes: Notes }): void {
   const { machine, clock, notes } = parts
