@@ -135,7 +135,7 @@ describe('groups over three hosts', () => {
   test('schemas are kept over a pipeline, by the masks that its head makes for the last stage', async (t) => {
     await load('--strategy', 'pipeline', '--layers', '14,10,6', '--machines', 'a,b,c')
     // Six that must be refused are among them.
-    const count = isLong ? 40 : 9
+    const count = isLong ? 40 : 12
     const { valid, cut, refused } = await tryStructured(b, { model: starter, count })
     t.diagnostic(`${valid} valid, ${cut} cut at max_tokens, ${refused.length} refused`)
     assert.equal(valid + cut + refused.length, count)
