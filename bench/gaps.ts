@@ -51,10 +51,11 @@ async function pauseOf(gateway: Host, asked: Asked, kill: () => Promise<void>): 
     ...asked,
     onText: () => {
       tokens += 1
-      if (tokens === 10) killing = kill()
+      if (tokens === 5) killing = kill()
     },
   })
   await killing
+  if (tokens <= 5) throw new Error('the answer was over before anything was killed')
   if (answer.error !== null) throw new Error(`an answer was lost: ${answer.error}`)
   return longestPause(answer) / 1000
 }
@@ -119,7 +120,8 @@ async function lostStage(gateway: Host, model: string): Promise<Verdict[]> {
     await loaded(gateway, model, 1)
     const loadSeconds = (performance.now() - started) / 1000
     const prompt = (mark: string): string => `${mark}${round} ${'all the apples fell. '.repeat(95)}`
-    const asked = { model, temperature: 0, tokensMax: 40 }
+    // Random tokens are often no whole character: enough of them that some are seen after the loss.
+    const asked = { model, temperature: 0, tokensMax: 160 }
     const whole = await ask(gateway, { ...asked, prompt: prompt('whole') })
     const readSeconds = (whole.arrivalsMs[0] ?? Number.NaN) / 1000
     const pause = await pauseOf(gateway, { ...asked, prompt: prompt('broken') }, async () => {
