@@ -42,8 +42,8 @@ function nodeTests(
     const countsFile = join(folder, 'counts.json')
     const args = [
       '--test',
-      // A daemon's sockets may outlive a test; forcing the end loses reports of tests that take no time at all.
-      ...(files.every((file) => file.startsWith('test/e2e')) ? ['--test-force-exit'] : []),
+      // Sockets and threads may outlive a test; but a forced end loses reports of tests that take no time at all.
+      ...(files.some((file) => file.startsWith('src/')) ? [] : ['--test-force-exit']),
       '--test-concurrency=1',
       `--test-timeout=${minutesMax * 60_000}`,
       '--test-reporter=./test/reporter.ts',
