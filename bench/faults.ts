@@ -4,13 +4,13 @@
 // to mlx_lm.server, whose client sees its stream break. --url puts any other server beside it: it is asked, and
 // the command given with --kill is run in the middle of its answer.
 import { spawn, spawnSync } from 'node:child_process'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Chaos, chaosQuestions, describeChaos, faultKinds } from '../test/e2e/chaos.ts'
 import { askUrl } from '../test/e2e/client.ts'
 import { freePort } from '../test/e2e/daemon.ts'
 import { Box, addScriptedModel, until } from '../test/e2e/hosts.ts'
-import { programDir, pythonEnv, pythonPath, starterDir } from './lib/paths.ts'
+import { enterBox } from './lib/in-box.ts'
+import { pythonEnv, pythonPath, starterDir } from './lib/paths.ts'
 
 const { values: flags } = parseArgs({
   options: {
@@ -23,11 +23,7 @@ const { values: flags } = parseArgs({
   },
 })
 
-if (process.env['BUSHEL_BOX'] !== '1') {
-  const again = [process.execPath, import.meta.filename, ...process.argv.slice(2)]
-  const { status } = spawnSync(join(programDir, 'test/e2e/in-box.sh'), again, { stdio: 'inherit' })
-  process.exit(status ?? 1)
-}
+enterBox(import.meta.filename)
 
 const model = 'script'
 async function bushelUnderFaults(): Promise<void> {

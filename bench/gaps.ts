@@ -3,7 +3,7 @@
 // Four hosts in network namespaces. First a spare group: two replicas, then a standby. Then a pipeline over three of
 // a model that takes seconds to read a long prompt: its middle stage is killed, and the pause is held against loading
 // everything and reading the prompt anew, both measured in the same round.
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util'
 import { type Asked, ask, longestPause } from '../test/e2e/client.ts'
 import { Box, type Host, until } from '../test/e2e/hosts.ts'
 import type { DeploymentView } from '../src/wire/cluster-view.ts'
+import { enterBox } from './lib/in-box.ts'
 import { programDir, pythonEnv, pythonPath } from './lib/paths.ts'
 import { type Verdict, median, verdict, verdictTable } from './lib/stats.ts'
 
@@ -18,11 +19,7 @@ const { values: flags } = parseArgs({
   options: { rounds: { type: 'string', default: '5' }, layers: { type: 'string', default: '12' } },
 })
 
-if (process.env['BUSHEL_BOX'] !== '1') {
-  const again = [process.execPath, import.meta.filename, ...process.argv.slice(2)]
-  const { status } = spawnSync(join(programDir, 'test/e2e/in-box.sh'), again, { stdio: 'inherit' })
-  process.exit(status ?? 1)
-}
+enterBox(import.meta.filename)
 
 const rounds = Number(flags.rounds)
 const starter = 'SmolLM2-135M-Instruct'

@@ -70,18 +70,22 @@ function streamedCall(text: string): string {
   return called(calls[0]?.function.name, given)
 }
 
+const messagesBody =
+  (stream: boolean): Form['body'] =>
+  ({ model, prompt }) => ({
+    model,
+    messages: chat(prompt),
+    max_tokens: tokens,
+    temperature,
+    stream,
+  })
+
 const plain: readonly Form[] = [false, true].flatMap((stream): Form[] => [
   {
     name: `chat${stream ? ' stream' : ''}`,
     kind: 'chat',
     path: '/v1/chat/completions',
-    body: ({ model, prompt }) => ({
-      model,
-      messages: chat(prompt),
-      max_tokens: tokens,
-      temperature,
-      stream,
-    }),
+    body: messagesBody(stream),
     read: (text) =>
       stream
         ? events(text)
@@ -112,13 +116,7 @@ const plain: readonly Form[] = [false, true].flatMap((stream): Form[] => [
     name: `messages${stream ? ' stream' : ''}`,
     kind: 'chat',
     path: '/v1/messages',
-    body: ({ model, prompt }) => ({
-      model,
-      messages: chat(prompt),
-      max_tokens: tokens,
-      temperature,
-      stream,
-    }),
+    body: messagesBody(stream),
     read: (text) =>
       stream
         ? events(text)

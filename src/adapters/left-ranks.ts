@@ -26,18 +26,18 @@ export async function endLeftRanks(machine: MachineId): Promise<readonly number[
 
 export function ranksIn(table: string, machine: MachineId): readonly number[] {
   const words = ` ${rankArguments(machine).join(' ')}`
-  return table.split('\n').flatMap((line) => {
-    const pid = Number(/^\s*(\d+)\s/.exec(line)?.[1])
-    return line.trimEnd().endsWith(words) && pid > 1 ? [pid] : []
-  })
+  return pidsOf(table, (line) => line.trimEnd().endsWith(words))
 }
 
 /** Launched scripts, and their keepers, are known by the folder they were copied into. */
-export function scriptsIn(table: string, machine: MachineId): readonly number[] {
-  const folder = `/launches/${machine}-`
+function scriptsIn(table: string, machine: MachineId): readonly number[] {
+  return pidsOf(table, (line) => line.includes(`/launches/${machine}-`))
+}
+
+function pidsOf(table: string, isOurs: (line: string) => boolean): readonly number[] {
   return table.split('\n').flatMap((line) => {
     const pid = Number(/^\s*(\d+)\s/.exec(line)?.[1])
-    return line.includes(folder) && pid > 1 ? [pid] : []
+    return pid > 1 && isOurs(line) ? [pid] : []
   })
 }
 

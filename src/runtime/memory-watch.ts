@@ -21,7 +21,7 @@ const heldBytesMin = 4 * 1024 ** 3
 export class MemoryWatch implements RankLauncher {
   readonly #inner: RankLauncher
   readonly #ports: MemoryWatchPorts
-  readonly #peaks = new Map<RankProcess, number>()
+  readonly #alive = new Set<RankProcess>()
   /** Before the first of the ranks that are here, and what all of them have used. */
   #beforeBytes = 0
   #usedBytes = 0
@@ -34,7 +34,7 @@ export class MemoryWatch implements RankLauncher {
   }
 
   launch(load: LoadFrame, events: RankEvents): RankProcess {
-    if (this.#peaks.size === 0 && this.#looking === null) {
+    if (this.#alive.size === 0 && this.#looking === null) {
       this.#beforeBytes = this.#ports.availableBytes()
       this.#usedBytes = 0
     }
@@ -44,22 +44,21 @@ export class MemoryWatch implements RankLauncher {
       frame: (frame) => {
         if (frame.kind === 'ready') peakBytes = Math.max(peakBytes, frame.weightsBytes)
         if (frame.kind === 'stats') peakBytes = Math.max(peakBytes, frame.activeBytes)
-        if (this.#peaks.has(process)) this.#peaks.set(process, peakBytes)
         events.frame(frame)
       },
       exit: (cause, crashed) => {
-        if (this.#peaks.delete(process)) this.#ended(peakBytes)
+        if (this.#alive.delete(process)) this.#ended(peakBytes)
         events.exit(cause, crashed)
       },
     })
-    this.#peaks.set(process, 0)
+    this.#alive.add(process)
     return process
   }
 
   #ended(peakBytes: number): void {
     this.#usedBytes += peakBytes
     // While others are here, nobody can tell whose memory it is.
-    if (this.#peaks.size > 0) return
+    if (this.#alive.size > 0) return
     const { clock } = this.#ports
     const sinceMs = clock.nowMs()
     this.#stopLooking()

@@ -1,11 +1,10 @@
 // What every machine of the cluster knows about itself and about the ways to the others, collected by the one
 // that was asked.
-import { BulkError } from '../../adapters/peers/bulk.ts'
 import { pathTargets } from '../../core/doctor/run-doctor.ts'
-import type { MachineId } from '../../core/ids.ts'
 import type { MachineFacts, PathFacts } from '../../core/machine-facts/machine.ts'
 import type { Prober } from '../../ports/prober.ts'
 import type { Machine } from '../../runtime/machine.ts'
+import { type PeerAnswer, type Silent, askEveryPeer, askPeer } from './ask-peers.ts'
 import type { Peers } from './peers.ts'
 
 export interface ClusterFacts {
@@ -13,7 +12,7 @@ export interface ClusterFacts {
   readonly paths: readonly PathFacts[]
   readonly local: string
   /** Machines that could not be asked, and why. */
-  readonly silent: readonly { readonly name: string; readonly reason: string }[]
+  readonly silent: Silent
 }
 
 type Targets = Parameters<Prober['probePaths']>[0]
@@ -40,23 +39,9 @@ export class FactsExchange {
   }
 
   async collect(): Promise<ClusterFacts> {
-    const { self, peers } = this.#parts.machine().state
-    const others = [...peers.values()].filter((peer) => peer.status === 'alive')
-    const silent: { name: string; reason: string }[] = []
-    const asked = await Promise.all(
-      others.map(async ({ id, record }) => {
-        try {
-          return { id, facts: (await this.#ask(id, { service: 'machine-facts' }))['facts'] }
-        } catch (error) {
-          const reason = error instanceof Error ? error.message : String(error)
-          silent.push({ name: record?.name ?? id.slice(0, 8), reason })
-          return null
-        }
-      }),
-    )
-    const heard = asked.flatMap((one) =>
-      one === null ? [] : [{ id: one.id, facts: one.facts as MachineFacts }],
-    )
+    const { self } = this.#parts.machine().state
+    const { heard: answers, silent } = await askEveryPeer(this.#parts, { service: 'machine-facts' })
+    const heard = answers.map(({ id, answer }) => ({ id, facts: answer['facts'] as MachineFacts }))
     const own = await this.#ownFacts()
     const machines = [own, ...heard.map((one) => one.facts)]
     const targets = pathTargets(machines, this.#parts.port)
@@ -64,7 +49,9 @@ export class FactsExchange {
       this.#ownPaths(targets.get(own.name) ?? []),
       ...heard.map(async ({ id, facts }) => {
         const request = { service: 'machine-paths', targets: targets.get(facts.name) ?? [] }
-        const answer = await this.#ask(id, request).catch(() => ({ paths: [] }))
+        const answer = await askPeer(this.#parts.peers, id, request).catch((): PeerAnswer => ({
+          paths: [],
+        }))
         return answer['paths'] as readonly PathFacts[]
       }),
     ])
@@ -83,16 +70,6 @@ export class FactsExchange {
       ],
     }))
     this.#parts.machine().post({ kind: 'facts-learned', facts: { machines, silent } })
-  }
-
-  async #ask(
-    machine: MachineId,
-    request: { service: string } & Readonly<Record<string, unknown>>,
-  ): Promise<Readonly<Record<string, unknown>>> {
-    const stream = await this.#parts.peers.bulk.open(machine, request)
-    stream.socket.destroy()
-    if (stream.answer === undefined) throw new BulkError('it said nothing')
-    return stream.answer
   }
 
   /** Under the name that the cluster knows the machine by. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { factsOf } from '../../../test/support/captures.ts'
+import { deploymentOf } from '../../../test/support/machine-states.ts'
 import type { Advice } from '../../core/cluster/advice.ts'
 import { type GroupPlan, freelyCut } from '../../core/cluster/group-plan.ts'
 import type { Registers } from '../../core/cluster/registers.ts'
@@ -59,19 +60,7 @@ const registers = new Map([
   [
     'deployment/small',
     {
-      value: {
-        id: 'small',
-        model,
-        strategy: 'auto',
-        machines: [],
-        layers: [],
-        backend: 'auto',
-        replicas: 1,
-        standby: false,
-        contextTokens: 2048,
-        keepAliveMs: null,
-        advice,
-      },
+      value: deploymentOf({ id: deploymentId('small'), model, contextTokens: 2048, advice }),
       version: { counter: 1, machine: self, boot: 'b' },
     },
   ],

@@ -9,6 +9,7 @@ import type { TelemetrySource } from '../../ports/telemetry.ts'
 import type { Machine } from '../../runtime/machine.ts'
 import type { CliContext } from '../command.ts'
 import type { Settings } from '../settings.ts'
+import { type Silent, askEveryPeer } from './ask-peers.ts'
 import type { Peers } from './peers.ts'
 
 export interface MachineTelemetry {
@@ -20,7 +21,7 @@ export interface MachineTelemetry {
 
 export interface ClusterTelemetry {
   readonly machines: readonly MachineTelemetry[]
-  readonly silent: readonly { readonly name: string; readonly reason: string }[]
+  readonly silent: Silent
 }
 
 export class TelemetryExchange {
@@ -49,23 +50,12 @@ export class TelemetryExchange {
   }
 
   async collect(): Promise<ClusterTelemetry> {
-    const others = [...this.#parts.machine().state.peers.values()].filter(
-      (peer) => peer.status === 'alive',
-    )
-    const silent: { name: string; reason: string }[] = []
-    const asked = others.map(async ({ id, record }): Promise<readonly MachineTelemetry[]> => {
-      try {
-        const stream = await this.#parts.peers.bulk.open(id, { service: 'machine-telemetry' })
-        stream.socket.destroy()
-        return [stream.answer['sampled'] as MachineTelemetry]
-      } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error)
-        silent.push({ name: record?.name ?? id.slice(0, 8), reason })
-        return []
-      }
-    })
-    const machines = await Promise.all([this.#sample().then((own) => [own]), ...asked])
-    return { machines: machines.flat(), silent }
+    const [own, { heard, silent }] = await Promise.all([
+      this.#sample(),
+      askEveryPeer(this.#parts, { service: 'machine-telemetry' }),
+    ])
+    const others = heard.map(({ answer }) => answer['sampled'] as MachineTelemetry)
+    return { machines: [own, ...others], silent }
   }
 
   async #sample(): Promise<MachineTelemetry> {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { deploymentOf } from '../../../test/support/machine-states.ts'
 import { type Advice, follows, whyPlaced } from '../cluster/advice.ts'
 import type { WantedDeployment } from '../cluster/desired.ts'
 import { isDeployment } from '../cluster/desired-shapes.ts'
@@ -36,20 +37,9 @@ const pipelineAdvice: Extract<Advice, { kind: 'planned' }> = {
 }
 
 function wish(change: Partial<WantedDeployment> = {}): WantedDeployment {
-  return {
-    id: deploymentId('big'),
-    model,
-    strategy: 'auto',
-    machines: [],
-    layers: [],
-    backend: 'auto',
-    replicas: 1,
-    standby: false,
-    contextTokens: 8192,
-    keepAliveMs: null,
-    version: { counter: 1, machine: id('a'), boot: 'b' },
-    ...change,
-  }
+  const version = { counter: 1, machine: id('a'), boot: 'b' }
+  const big = deploymentOf({ id: deploymentId('big'), model, contextTokens: 8192 })
+  return { ...big, version, ...change }
 }
 
 function record(name: string, lendGb: number): MachineRecord {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { deploymentOf } from '../../../test/support/machine-states.ts'
 import { describe, test } from 'node:test'
 import * as fc from 'fast-check'
 import type { WantedDeployment } from '../cluster/desired.ts'
@@ -34,20 +35,9 @@ const model = {
 const id = (name: string): ReturnType<typeof machineId> => machineId(name.repeat(64).slice(0, 64))
 
 function wish(change: Partial<WantedDeployment> = {}): WantedDeployment {
-  return {
-    id: deploymentId('big'),
-    model,
-    strategy: 'auto',
-    machines: [],
-    layers: [],
-    backend: 'auto',
-    replicas: 1,
-    standby: false,
-    contextTokens: 8192,
-    keepAliveMs: null,
-    version: { counter: 1, machine: id('a'), boot: 'b' },
-    ...change,
-  }
+  const version = { counter: 1, machine: id('a'), boot: 'b' }
+  const big = deploymentOf({ id: deploymentId('big'), model, contextTokens: 8192 })
+  return { ...big, version, ...change }
 }
 
 function record(name: string, lendGb: number, change: Partial<MachineRecord> = {}): MachineRecord {

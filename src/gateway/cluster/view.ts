@@ -3,7 +3,7 @@ import { follows, whyPlaced } from '../../core/cluster/advice.ts'
 import { type Deployment, roster, wantedDeployments } from '../../core/cluster/desired.ts'
 import { type GroupPlan, placedRanks } from '../../core/cluster/group-plan.ts'
 import type { GroupView } from '../../core/cluster/groups.ts'
-import { type MachineState, machineName, ownRecord } from '../../core/cluster/state.ts'
+import { type MachineState, liveRecords, machineName, ownRecord } from '../../core/cluster/state.ts'
 import { reservedBytes } from '../../core/cluster/record.ts'
 import { settledCoordinator } from '../../core/membership/view.ts'
 import type { MachineId } from '../../core/ids.ts'
@@ -29,10 +29,7 @@ export function clusterView(
 
 function endingViews(state: MachineState): ClusterView['ending'] {
   const wanted = new Set(wantedDeployments(state.registers).map((deployment) => deployment.id))
-  const records = [ownRecord(state)]
-  for (const peer of state.peers.values())
-    if (peer.status !== 'dead' && peer.record !== null) records.push(peer.record)
-  return records.flatMap((record) =>
+  return liveRecords(state).flatMap((record) =>
     record.holdings
       .filter(({ plan }) => !wanted.has(plan.deployment))
       .map(({ plan, state: phase }) => ({
