@@ -17,7 +17,9 @@ const { values: flags } = parseArgs({
 
 const benches = {
   pipeline: ['bench.group', starterDir, flags.pairs, flags.tokens],
-  tensor: ['bench.tensor', flags.pairs, flags.tokens],
+  tensor: ['bench.world', 'tensor', flags.pairs, flags.tokens],
+  expert: ['bench.world', 'expert', flags.pairs, flags.tokens],
+  'tensor-pipeline': ['bench.world', 'tensor-pipeline', flags.pairs, flags.tokens],
 } as const
 
 function run(name: keyof typeof benches): Promise<number> {

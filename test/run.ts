@@ -233,7 +233,14 @@ const heavy: readonly string[] = [
   'bad-input',
 ]
 /** What mostly waits runs beside it. What is in neither list is timed, and comes afterwards, alone. */
-const light: readonly string[] = ['hosts-chaos', 'package', 'hosts-selftest', 'fuzz']
+const light: readonly string[] = [
+  'hosts-chaos',
+  'package',
+  'hosts-selftest',
+  'fuzz',
+  'waiting',
+  'page',
+]
 
 function isShared(suite: string): boolean {
   return heavy.includes(suite) || light.includes(suite)

@@ -2,8 +2,11 @@
 
     PYTHONPATH=worker python -m bench.group FOLDER [pairs] [tokens]
 
-many   a pipeline of two ranks, one core each, with two micro-batches under way, against one rank with one core:
-       rows together per second. Goal: 1.4.
+flight two requests in a pipeline of two ranks, one core each, so that two micro-batches are under way, against one
+       request, when one is: tokens of all requests per second. Goal: 1.4.
+many   the same ranks with more requests against one rank with one core and as many: what a second core brings when
+       no memory is short. Less than two, since two small micro-batches read the weights twice and one rank with
+       all rows once.
 one    a pipeline of two ranks that answers one request against the same cut made by hand with raw MLX and a bare
        socket (no frames, no text, no handshake): tokens per second. Goal: 0.95.
 
@@ -16,7 +19,6 @@ import socket
 import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +36,9 @@ class Asker:
         self._rank, self._tokens, self._turn = rank, tokens, 0
 
     def speed(self, rows: int) -> float:
-        """Tokens per second of all rows together, prompts included; of one row, from its fifth token on."""
+        """Tokens per second of all rows together, while all of them write: from the fifth token of the last to begin
+        to the last token of the first to end."""
         self._turn += 1
-        began = time.monotonic()
         names = [f"{self._turn}-{index}" for index in range(rows)]
         for name, animal in zip(names, ANIMALS * rows):
             question = f"Tell me a long story about a {animal}."
@@ -51,9 +53,9 @@ class Asker:
             if row["attempt"] in names
         ]
         self._rank.seen.clear()
-        if rows > 1:
-            return len(shown) / (max(at for at, _, _ in shown) - began)
-        times = [at for at, _, position in shown if position >= SKIPPED]
+        began = max(at for at, _, position in shown if position == SKIPPED)
+        ended = min(max(at for at, name, _ in shown if name == one) for one in names)
+        times = sorted(at for at, _, _ in shown if began <= at <= ended)
         return (len(times) - 1) / (times[-1] - times[0])
 
 
@@ -66,6 +68,7 @@ def main(folder: str, pairs: int, tokens: int) -> None:
     with Group(stage_frames([0, cut, layers], path, "mlx", peerTimeoutMsMax=20_000)) as group:
         _pin(group)
         pipeline = Asker(group.head, tokens)
+        _compare("flight", "two under way", lambda: pipeline.speed(2), "one", lambda: pipeline.speed(1), pairs)
         with Rank(load_frame(path, "mlx"), ONE_CORE) as rank:
             _pin_process(rank.process.pid, 0)
             single = Asker(rank, tokens)

@@ -1,10 +1,12 @@
-"""A world of two ranks against raw mlx-lm with `shard` over ring: the same random Llama in float32, one thread
-a rank, greedy, in alternating pairs. Whoever is not measured sleeps.
+"""Groups that compute together against raw mlx-lm with `shard` over ring on as many ranks: the same random model in
+float32, one thread a rank, greedy, in alternating pairs. Whoever is not measured sleeps.
 
-    PYTHONPATH=worker python -m bench.tensor [pairs] [tokens]
+    PYTHONPATH=worker python -m bench.world tensor|expert|tensor-pipeline [pairs] [tokens]
 
-On a machine with fewer free cores than ranks both are slowed by ring's waiting, which burns a core; trust the
-ratio. Both sides must say the same tokens, or there is nothing to compare."""
+mlx-lm cannot spread experts or put a world into a pipeline, so these stand beside what it can do with the same model
+and ranks. On a machine with fewer free cores than ranks both are slowed by ring's waiting, which burns a core; trust
+the ratio, and that of three ranks on two cores not even as one. Both sides must say the same tokens, or there is
+nothing to compare."""
 
 import json
 import os
@@ -12,29 +14,52 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.group import ENVIRONMENT, Group, free_ports
 from tests.rank import ROOT, fast_blas, submit_frame
-from tests.worlds import world_frames
+from tests.worlds import grouped_frames
 
 from .random_model import write_random_model
 
-RANKS = 2
 SKIPPED = 8  # tokens before the clock starts
-MODEL: dict[str, Any] = dict(
+LLAMA: dict[str, Any] = dict(
     hidden_size=512, num_hidden_layers=16, intermediate_size=1536, num_attention_heads=8, num_key_value_heads=4,
     vocab_size=16384, tie_word_embeddings=True,
 )  # fmt: skip
+EXPERTS: dict[str, Any] = dict(
+    LLAMA, model_type="qwen3_moe", head_dim=64, num_experts=16, num_experts_per_tok=4, moe_intermediate_size=384,
+    decoder_sparse_step=1, mlp_only_layers=[], norm_topk_prob=True,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    model: dict[str, Any]
+    sizes: list[int]  # ranks of each stage
+    cuts: list[int]  # where stages begin, and the number of layers
+    strategy: str = "tensor"
+
+    @property
+    def ranks(self) -> int:
+        return sum(self.sizes)
+
+
+CASES = {
+    "tensor": Case(LLAMA, [2], [0, 16]),
+    "expert": Case(EXPERTS, [2], [0, 16], "expert"),
+    "tensor-pipeline": Case({**LLAMA, "num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 64}, [2, 1], [0, 10, 16]),
+}
 
 
 class Raw:
     """mlx-lm by itself, a process for each rank."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, ranks: int) -> None:
         self._hosts = tempfile.NamedTemporaryFile("w", suffix=".json")
-        json.dump([[f"127.0.0.1:{port}"] for port in free_ports(RANKS)], self._hosts)
+        json.dump([[f"127.0.0.1:{port}"] for port in free_ports(ranks)], self._hosts)
         self._hosts.flush()
         known = {**os.environ, **fast_blas(), **ENVIRONMENT, "PYTHONPATH": str(ROOT), "MLX_HOSTFILE": self._hosts.name}
         self._ranks = [
@@ -45,7 +70,7 @@ class Raw:
                 stdout=subprocess.PIPE,
                 text=True,
             )
-            for rank in range(RANKS)
+            for rank in range(ranks)
         ]
         for rank in self._ranks:
             self._read(rank)
@@ -74,23 +99,24 @@ def speed(times: list[float]) -> float:
     return (len(times) - 1 - SKIPPED) / (times[-1] - times[SKIPPED])
 
 
-def main(pairs: int, tokens: int) -> None:
+def main(name: str, pairs: int, tokens: int) -> None:
+    case = CASES[name]
     prompt = list(range(40, 72))
     with tempfile.TemporaryDirectory() as parent:
         folder = str(Path(parent, "model"))
-        write_random_model(Path(folder), **MODEL)
-        raw = Raw(folder)
+        write_random_model(Path(folder), **case.model)
+        raw = Raw(folder, case.ranks)
         try:
-            with Group(world_frames(RANKS, folder, peerTimeoutMsMax=20_000)) as group:
+            with Group(grouped_frames(case.sizes, case.cuts, folder, case.strategy, peerTimeoutMsMax=20_000)) as group:
                 ratios, turn = [], 0
 
                 def own() -> tuple[float, list[int]]:
-                    name = f"a{turn}"
+                    attempt = f"a{turn}"
                     asked = {"kind": "ids", "ids": prompt}
-                    group.head.send(submit_frame(name, asked, tokensMax=tokens, ignoreEos=True))
-                    answer = group.answer(name, 600)
+                    group.head.send(submit_frame(attempt, asked, tokensMax=tokens, ignoreEos=True))
+                    answer = group.answer(attempt, 600)
                     steps = [f for f in group.head.seen if f["kind"] == "step"]
-                    return speed([f["at"] for f in steps if f["rows"][0]["attempt"] == name]), answer.tokens
+                    return speed([f["at"] for f in steps if f["rows"][0]["attempt"] == attempt]), answer.tokens
 
                 def theirs() -> tuple[float, list[int]]:
                     told = raw.ask(prompt, tokens)
@@ -104,12 +130,13 @@ def main(pairs: int, tokens: int) -> None:
                         raise AssertionError("the two say different tokens")
                     if turn:  # the first pair warms both up
                         ratios.append(mine[0] / other[0])
-                        told = f"world {mine[0]:.2f} tok/s, mlx-lm with shard {other[0]:.2f}, ratio {ratios[-1]:.3f}"
+                        told = f"{name} {mine[0]:.2f} tok/s, mlx-lm with shard {other[0]:.2f}, ratio {ratios[-1]:.3f}"
                         print(told, flush=True)
-                print(f"tensor over {RANKS}: median ratio {statistics.median(ratios):.3f} of {len(ratios)} pairs")
+                over = "+".join(map(str, case.sizes))
+                print(f"{name} over {over}: median ratio {statistics.median(ratios):.3f} of {len(ratios)} pairs")
         finally:
             raw.close()
 
 
 if __name__ == "__main__":
-    main(*map(int, [*sys.argv[1:], *["5", "60"][len(sys.argv) - 1 :]]))
+    main(sys.argv[1], *map(int, [*sys.argv[2:], *["5", "60"][len(sys.argv) - 2 :]]))
