@@ -35,9 +35,9 @@ export const limits = {
   /** Every tool of a Mac has its own limit of seconds; all together stay below this. */
   factsWaitMsMax: 30_000,
   /** Orders are repeated this often until a record shows that they were obeyed: messages get lost. */
+  orderRepeatMs: 1000,
   /** A machine that is copying a model is asked again after this long. */
   fetchRepeatMs: 2000,
-  orderRepeatMs: 1000,
   /** After a refused plan, time for the records to show why. */
   refusedHoldOffMs: 1000,
   /** A machine that was gone first gets to say what it runs now: what arrives first may be what was held up. */
@@ -52,9 +52,9 @@ export const limits = {
   /** Loading is watched by progress, not by a total: silence this long is a hang. */
   rankLoadSilenceMsMax: 120_000,
   /** Chunks and steps take at most a second; five without a step is a stall. */
+  rankStallMsMax: 5000,
   /** A rank without a neighbour keeps what it holds for this long. */
   orphanMsMax: 60_000,
-  rankStallMsMax: 5000,
   /** From TERM to KILL. */
   rankTermMsMax: 2000,
   /** A process stuck in the kernel outlives one KILL; it is sent again until the process is gone. */
