@@ -10,13 +10,18 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Asked, ask, longestPause } from '../test/e2e/client.ts'
 import { Box, type Host, until } from '../test/e2e/hosts.ts'
+import type { GenerationReport } from '../src/core/serving/report.ts'
 import type { DeploymentView } from '../src/wire/cluster-view.ts'
 import { enterBox } from './lib/in-box.ts'
 import { programDir, pythonEnv, pythonPath } from './lib/paths.ts'
 import { type Verdict, median, verdict, verdictTable } from './lib/stats.ts'
 
 const { values: flags } = parseArgs({
-  options: { rounds: { type: 'string', default: '5' }, layers: { type: 'string', default: '12' } },
+  options: {
+    rounds: { type: 'string', default: '5' },
+    layers: { type: 'string', default: '12' },
+    only: { type: 'string' },
+  },
 })
 
 enterBox(import.meta.filename)
@@ -40,8 +45,14 @@ async function loaded(gateway: Host, model: string, groups: number): Promise<num
   return until(isThere, `${groups} ready group(s) of ${model}`, 180_000)
 }
 
-/** Seconds that the reader waits at most, when `kill` is called after some tokens. */
-async function pauseOf(gateway: Host, asked: Asked, kill: () => Promise<void>): Promise<number> {
+interface Pause {
+  readonly seconds: number
+  /** What it was made of, as "bushel explain" tells it. */
+  readonly parts: string
+}
+
+/** How long the reader waits at most, when `kill` is called after some tokens. */
+async function pauseOf(gateway: Host, asked: Asked, kill: () => Promise<void>): Promise<Pause> {
   let tokens = 0
   let killing = Promise.resolve()
   const answer = await ask(gateway, {
@@ -54,7 +65,18 @@ async function pauseOf(gateway: Host, asked: Asked, kill: () => Promise<void>): 
   await killing
   if (tokens <= 5) throw new Error('the answer was over before anything was killed')
   if (answer.error !== null) throw new Error(`an answer was lost: ${answer.error}`)
-  return longestPause(answer) / 1000
+  return { seconds: longestPause(answer) / 1000, parts: await partsOf(gateway) }
+}
+
+async function partsOf(gateway: Host): Promise<string> {
+  const reports = (await gateway.get('/cluster/generations')) as GenerationReport[] | null
+  const gaps = reports?.[0]?.gaps ?? []
+  const seconds = (ms: number): string => (ms / 1000).toFixed(2)
+  const told = gaps.map(
+    ({ noticedMs, waitedMs, reworkedMs }) =>
+      `noticed after ${seconds(noticedMs)}, waited ${seconds(waitedMs)}, computed again ${seconds(reworkedMs)}`,
+  )
+  return told.length === 0 ? 'not noted' : told.join('; ')
 }
 
 /** Kills whichever group works: the one whose count of tokens grows. */
@@ -90,8 +112,8 @@ async function withSpare(gateway: Host, spare: 'replica' | 'standby'): Promise<V
     const prompt = `Story ${round}: tell me about a fox who learns to sail.`
     const asked = { model: starter, prompt, tokensMax: 60, temperature: 0 }
     const pause = await pauseOf(gateway, asked, () => killServing(gateway, starter))
-    say(`  ${pause.toFixed(2)} s`)
-    pauses.push(pause)
+    say(`  ${pause.seconds.toFixed(2)} s: ${pause.parts}`)
+    pauses.push(pause.seconds)
   }
   await gateway.json('unload', starter)
   return verdict(`pause with a ${spare}, rank killed`, {
@@ -131,10 +153,10 @@ async function lostStage(gateway: Host, model: string): Promise<Verdict[]> {
     if (round < 0) continue
     const anew = loadSeconds + readSeconds
     say(
-      `  paused ${pause.toFixed(2)} s; loading all ${loadSeconds.toFixed(2)} s, reading ${whole.usage?.prompt_tokens ?? 0} tokens ${readSeconds.toFixed(2)} s`,
+      `  paused ${pause.seconds.toFixed(2)} s (${pause.parts}); loading all ${loadSeconds.toFixed(2)} s, reading ${whole.usage?.prompt_tokens ?? 0} tokens ${readSeconds.toFixed(2)} s`,
     )
-    ratios.push(pause / anew)
-    pauses.push(pause)
+    ratios.push(pause.seconds / anew)
+    pauses.push(pause.seconds)
     anews.push(anew)
   }
   return [
@@ -176,9 +198,10 @@ try {
   }
   gateway.up('--model', 'none', '--role', 'client')
   await box.gather(gateway)
+  const wanted = (part: string): boolean => flags.only === undefined || flags.only === part
   for (const spare of ['replica', 'standby'] as const)
-    verdicts.push(await withSpare(gateway, spare))
-  verdicts.push(...(await lostStage(gateway, 'large')))
+    if (wanted(spare)) verdicts.push(await withSpare(gateway, spare))
+  if (wanted('stage')) verdicts.push(...(await lostStage(gateway, 'large')))
 } finally {
   await box.close()
   rmSync(folder, { recursive: true, force: true })

@@ -83,6 +83,7 @@ export class AttemptServer {
         say(served.accepted)
       },
       progressed: (done, total) => say({ kind: 'attempt-progressed', attempt, done, total }),
+      paused: (pause) => say({ kind: 'attempt-progressed', attempt, done: 1, total: 1, pause }),
       token: (position, token) => {
         served.tokens.push(token)
         say(tokenMessage(attempt, position, token))

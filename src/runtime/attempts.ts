@@ -1,6 +1,7 @@
 // Attempts that run on ranks of this machine: questions in, tokens out to whoever asked, here or afar.
 import { assertNever } from '../core/assert.ts'
 import type { AttemptId, GroupId } from '../core/ids.ts'
+import type { GroupPause } from '../core/serving/gap.ts'
 import type {
   FinishReason,
   GenerationError,
@@ -15,6 +16,8 @@ import type { FrameFromWorker, FrameToWorker, SubmitFrame } from '../wire/worker
 export interface AttemptSink {
   accepted(promptTokens: number, cachedTokens: number): void
   progressed(done: number, total: number): void
+  /** Its group was put together again, and goes on. */
+  paused(pause: GroupPause): void
   token(position: number, token: Token): void
   finished(reason: FinishReason, parts: readonly Part[], usage: Usage): void
   refused(error: GenerationError): void
@@ -39,7 +42,7 @@ export interface AttemptHost {
 
 export type AttemptFrame = Extract<
   FrameFromWorker,
-  { kind: 'accepted' | 'step' | 'progress' | 'finished' | 'failed' }
+  { kind: 'accepted' | 'step' | 'progress' | 'paused' | 'finished' | 'failed' }
 >
 
 interface Running {
@@ -148,6 +151,9 @@ export class LocalAttempts implements AttemptHost {
       case 'progress':
         if (frame.attempt !== null)
           this.#running.get(frame.attempt)?.sink.progressed(frame.done, frame.total)
+        return 0
+      case 'paused':
+        for (const attempt of frame.attempts) this.#running.get(attempt)?.sink.paused(frame.pause)
         return 0
       case 'finished': {
         const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = frame

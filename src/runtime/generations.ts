@@ -272,6 +272,7 @@ export class Generations {
       progressed: (done, total) => {
         if (live.generation.attempt?.id === attempt) live.listener.progressed(done, total)
       },
+      paused: (pause) => advance({ kind: 'attempt-paused', attempt, pause }),
       token: (position, token) => advance({ kind: 'token-received', attempt, position, token }),
       finished: (reason, parts, usage) =>
         advance({ kind: 'attempt-finished', attempt, reason, parts, usage }),

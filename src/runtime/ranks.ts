@@ -229,6 +229,7 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
         return
       case 'accepted':
       case 'step':
+      case 'paused':
       case 'finished':
         this.#takeAttemptFrame(kept, frame)
         return

@@ -79,7 +79,8 @@ export class RemoteAttempts {
         sink.accepted(message.promptTokens, message.cachedTokens)
         return
       case 'attempt-progressed':
-        sink.progressed(message.done, message.total)
+        if (message.pause === undefined) sink.progressed(message.done, message.total)
+        else sink.paused(message.pause)
         return
       case 'attempt-token':
         this.#takeToken(remote, message)

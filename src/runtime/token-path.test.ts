@@ -21,6 +21,7 @@ function listener(): { heard: string[]; sink: AttemptSink } {
   const sink: AttemptSink = {
     accepted: () => heard.push('accepted'),
     progressed: () => undefined,
+    paused: ({ cause }) => heard.push(`paused: ${cause}`),
     token: (position, { id }) => heard.push(`${position}:${id}`),
     finished: () => heard.push('finished'),
     refused: ({ code }) => heard.push(`refused ${code}`),
@@ -114,6 +115,14 @@ test('tokens from another machine come whole, in order and once, whatever is los
       assert.equal(heard.at(-1), ends[0])
     }),
   )
+})
+
+test('that a group was put together again is heard where the answer is read', () => {
+  const { remote, ranks } = pair((_, deliver) => deliver())
+  const { heard, sink } = listener()
+  remote.hostOn(b).submit(order, sink)
+  ranks.sink.paused({ cause: 'rank 1 was lost', waitedMs: 5, reworkedMs: 7 })
+  assert.deepEqual(heard, ['paused: rank 1 was lost'])
 })
 
 test('only the machine that was asked may answer', () => {

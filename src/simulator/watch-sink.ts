@@ -14,6 +14,7 @@ export function watchSink(world: World, attempt: AttemptId, sink: AttemptSink): 
       sink.accepted(...said)
     },
     progressed: (...said) => sink.progressed(...said),
+    paused: (...said) => sink.paused(...said),
     token: (...said) => {
       speaks()
       sink.token(...said)

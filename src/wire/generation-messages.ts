@@ -1,7 +1,7 @@
 // How a gateway talks to the machine of a group's head about one attempt. This is the token path
 // between machines: it never touches the coordinator or the journal.
 import { z } from 'zod'
-import { partSchema, logprobSchema, submitFrame } from './worker-frames.ts'
+import { logprobSchema, partSchema, pauseSchema, submitFrame } from './worker-frames.ts'
 
 const count = z.number().int().min(0)
 
@@ -41,6 +41,8 @@ const attemptMessages = [
     attempt: z.string(),
     done: count,
     total: count,
+    /** Its group was put together again meanwhile; peers of earlier versions do not say so. */
+    pause: pauseSchema.optional(),
   }),
   z.object({
     kind: z.literal('attempt-finished'),

@@ -313,6 +313,19 @@ export const relinkedFrame = z.object({
   rowsAnew: count,
 })
 
+/** Why an answer paused though its attempt was not lost: until the ring was whole again, and to catch up. */
+export const pauseSchema = z.object({
+  cause: z.string(),
+  waitedMs: z.number().min(0),
+  reworkedMs: z.number().min(0),
+})
+
+export const pausedFrame = z.object({
+  kind: z.literal('paused'),
+  attempts: z.array(z.string()),
+  pause: pauseSchema,
+})
+
 export const frameFromWorker = z.discriminatedUnion('kind', [
   readyFrame,
   progressFrame,
@@ -325,6 +338,7 @@ export const frameFromWorker = z.discriminatedUnion('kind', [
   relayFrame,
   peerLostFrame,
   relinkedFrame,
+  pausedFrame,
 ])
 
 export type LoadFrame = z.infer<typeof loadFrame>

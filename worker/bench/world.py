@@ -50,7 +50,9 @@ class Case:
 CASES = {
     "tensor": Case(LLAMA, [2], [0, 16]),
     "expert": Case(EXPERTS, [2], [0, 16], "expert"),
-    "tensor-pipeline": Case({**LLAMA, "num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 64}, [2, 1], [0, 10, 16]),
+    "tensor-pipeline": Case(
+        {**LLAMA, "num_attention_heads": 12, "num_key_value_heads": 6, "head_dim": 64}, [2, 1], [0, 10, 16]
+    ),
 }
 
 

@@ -91,4 +91,5 @@ FROM_WORKER = union(
     relay=dict(to=array(count), body=record(anything)),
     peer_lost=dict(rank=count, reason=text()),
     relinked=dict(formation=count, tokensReplayed=count, rowsAnew=count),
+    paused=dict(attempts=array(text()), pause=shape(cause=text(), waitedMs=amount, reworkedMs=amount)),
 )

@@ -210,6 +210,10 @@ class Processes(unittest.TestCase):
             self.assertEqual({frame["rank"] for frame in told}, {victim})
             pids = [rank.process.pid for rank in group.ranks]
             relinked = group.head.next("relinked", seconds=40)
+            paused = group.head.next("paused", seconds=1)
+            self.assertEqual(set(paused["attempts"]) - {"0", "1", "2", "3"}, set())
+            self.assertRegex(paused["pause"]["cause"], f"^rank {victim} of its group was lost")
+            self.assertGreater(paused["pause"]["waitedMs"], 0)
             for index in range(4):
                 answer = group.answer(str(index))
                 self.assertEqual(answer.tokens, wanted[str(index)], (victim, how, index))

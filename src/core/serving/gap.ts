@@ -16,6 +16,28 @@ export interface Gap {
   readonly to: { readonly group: GroupId; readonly machine: MachineId }
 }
 
+/** A pause of a group that was put together again while it kept the attempt, as its head tells it. */
+export interface GroupPause {
+  readonly cause: string
+  /** Until every stage was there again. */
+  readonly waitedMs: number
+  /** Until what the new one lacked was computed. */
+  readonly reworkedMs: number
+}
+
+/** Nothing was lost, and yet the reader waited: its group told why, or else it had too much to do. */
+export function groupGap(
+  told: GroupPause | null,
+  about: { readonly atToken: number; readonly quietMs: number; readonly place: Gap['from'] },
+): Gap {
+  const { atToken, quietMs, place } = about
+  const waitedMs = Math.min(told?.waitedMs ?? 0, quietMs)
+  const reworkedMs = told === null ? quietMs : Math.min(told.reworkedMs, quietMs - waitedMs)
+  const noticedMs = quietMs - waitedMs - reworkedMs
+  const cause = told?.cause ?? 'its group paused'
+  return { atToken, cause, noticedMs, waitedMs, reworkedMs, from: place, to: place }
+}
+
 /** A gap that no token has closed yet. */
 export interface OpenGap {
   readonly atToken: number

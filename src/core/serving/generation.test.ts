@@ -121,6 +121,28 @@ test('the words of an attempt that was given up are not heard', () => {
   assert.equal(fed.generation.attempt?.id, second)
 })
 
+test('a pause that the group itself explains is told in its parts, and none that it does not', () => {
+  const fed = new Fed()
+  const attempt = fed.offer()
+  fed.tokens(attempt, 0, 3)
+  fed.nowMs += limits.pauseNotedMs - 1
+  fed.tokens(attempt, 3, 1)
+  assert.equal(fed.generation.gaps.length, 0)
+  const pause = { cause: 'rank 1 was lost', waitedMs: 1200, reworkedMs: 300 }
+  fed.nowMs += 2000
+  fed.give({ kind: 'attempt-paused', attempt, pause })
+  fed.tokens(attempt, 4, 2)
+  const place = { group: g1, machine: a }
+  assert.deepEqual(fed.generation.gaps, [
+    { ...pause, atToken: 4, noticedMs: 500, from: place, to: place },
+  ])
+  fed.nowMs += limits.pauseNotedMs
+  fed.tokens(attempt, 6, 1)
+  const unexplained = fed.generation.gaps.at(-1)
+  assert.equal(unexplained?.cause, 'its group paused')
+  assert.equal(unexplained.reworkedMs, limits.pauseNotedMs)
+})
+
 test('a token that leaves a gap ends the attempt instead of reaching the client', () => {
   const fed = new Fed()
   const attempt = fed.offer()

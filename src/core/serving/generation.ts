@@ -12,7 +12,7 @@ import type {
   Usage,
 } from './request.ts'
 import { planted } from '../planted.ts'
-import { type Gap, type OpenGap, closeGap, widenGap } from './gap.ts'
+import { type Gap, type GroupPause, type OpenGap, closeGap, groupGap, widenGap } from './gap.ts'
 
 export interface Attempt {
   readonly id: AttemptId
@@ -52,6 +52,8 @@ export interface Generation {
   /** Pauses that a lost attempt made, and the one that is still open. */
   readonly gaps: readonly Gap[]
   readonly openGap: OpenGap | null
+  /** What its group told of a pause, until a token ends it. */
+  readonly groupPause: GroupPause | null
   /** When the client last got a token, or since when it waits for the first. */
   readonly lastTokenMs: number
   /** How often it was alone on a group when that crashed without an explanation. */
@@ -79,6 +81,7 @@ export type GenerationInput =
       readonly position: number
       readonly token: Token
     }
+  | { readonly kind: 'attempt-paused'; readonly attempt: AttemptId; readonly pause: GroupPause }
   | {
       readonly kind: 'attempt-finished'
       readonly attempt: AttemptId
@@ -144,6 +147,7 @@ export function beginGeneration(request: GenerationRequest, nowMs: number): Gene
     avoided: new Map(),
     gaps: [],
     openGap: null,
+    groupPause: null,
     lastTokenMs: nowMs,
     crashesAlone: 0,
     suspected: false,
@@ -174,6 +178,8 @@ export function advanceGeneration(
       return accept(generation, input)
     case 'token-received':
       return takeToken(generation, input, nowMs)
+    case 'attempt-paused':
+      return { generation: { ...generation, groupPause: input.pause }, actions: [] }
     case 'attempt-finished':
       return finish(generation, input, nowMs)
     case 'attempt-refused':
@@ -286,18 +292,18 @@ function finish(
 
 /** The first token after a loss ends the pause. */
 function gapClosed(generation: Generation, nowMs: number): Partial<Generation> {
-  const { openGap, attempt, gaps } = generation
+  const { openGap, groupPause, attempt, gaps } = generation
   if (attempt === null) return {}
-  if (openGap === null) {
-    // Nothing was lost, and yet the reader waited: its group was put together again, or had too much to do.
-    const quietMs = nowMs - generation.lastTokenMs
-    if (generation.sent.length <= 1 || quietMs < limits.pauseNotedMs) return {}
-    const place = { group: attempt.group, machine: attempt.machine }
-    const gap = { cause: 'its group paused', noticedMs: 0, waitedMs: 0, from: place, to: place }
-    const atToken = generation.sent.length - 1
-    return { gaps: [...gaps, { ...gap, atToken, reworkedMs: quietMs }].slice(-historyKept) }
+  if (openGap !== null) {
+    const closed = closeGap(openGap, attempt, nowMs)
+    return { openGap: null, groupPause: null, gaps: [...gaps, closed].slice(-historyKept) }
   }
-  return { openGap: null, gaps: [...gaps, closeGap(openGap, attempt, nowMs)].slice(-historyKept) }
+  const quietMs = nowMs - generation.lastTokenMs
+  const isNoted = groupPause !== null || quietMs >= limits.pauseNotedMs
+  if (generation.sent.length <= 1 || !isNoted) return { groupPause: null }
+  const place = { group: attempt.group, machine: attempt.machine }
+  const gap = groupGap(groupPause, { atToken: generation.sent.length - 1, quietMs, place })
+  return { groupPause: null, gaps: [...gaps, gap].slice(-historyKept) }
 }
 
 interface Loss {

@@ -111,14 +111,18 @@ class Member:
 
     def _recover(self, engine: PipelineEngine, loop: Loop, service: Service, lost: PeerLost) -> None:
         """Until the ring holds and every row goes on."""
+        began, cause = time.monotonic(), f"rank {lost.rank} of its group was lost: {lost.reason}"
         while True:
             ring, formation = self._relink(engine.ring, lost)
+            whole = time.monotonic()
             told = {"tokensReplayed": 0, "rowsAnew": 0}
+            paused: list[str] = []
 
             def recover(wanted: dict[Row, int]) -> set[Row]:
                 chunk = max(1, int(service.tokens_per_second * self._load.limits.chunk_ms_max / 2000))
                 anew, again = engine.recover(ring, wanted, min(chunk, 1024))
                 told.update(tokensReplayed=again, rowsAnew=len(anew))
+                paused.extend(row.attempt for row in wanted)
                 return anew
 
             try:
@@ -128,6 +132,10 @@ class Member:
                 continue
             self._watch(engine, loop)
             self._out.send({"kind": "relinked", "formation": formation, **told})
+            if paused:
+                waited, reworked = (round(seconds * 1000, 1) for seconds in (whole - began, time.monotonic() - whole))
+                pause = {"cause": cause, "waitedMs": waited, "reworkedMs": reworked}
+                self._out.send({"kind": "paused", "attempts": paused, "pause": pause})
             return
 
     def _follow(self, ring: Ring, prepared: Prepared) -> None:
