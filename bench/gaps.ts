@@ -139,8 +139,7 @@ async function lostStage(gateway: Host, model: string): Promise<Verdict[]> {
     await loaded(gateway, model, 1)
     const loadSeconds = (performance.now() - started) / 1000
     const prompt = (mark: string): string => `${mark}${round} ${'all the apples fell. '.repeat(95)}`
-    // Random tokens are often no whole character: enough of them that some are seen after the loss.
-    const asked = { model, temperature: 0, tokensMax: 160 }
+    const asked = { model, temperature: 0, tokensMax: 80, ignoreEos: true }
     const whole = await ask(gateway, { ...asked, prompt: prompt('whole') })
     const readSeconds = (whole.arrivalsMs[0] ?? Number.NaN) / 1000
     const pause = await pauseOf(gateway, { ...asked, prompt: prompt('broken') }, async () => {
@@ -175,10 +174,13 @@ async function lostStage(gateway: Host, model: string): Promise<Verdict[]> {
   ]
 }
 
-/** A model of about 85 million random weights: large enough that reading 2,000 tokens takes seconds. */
+/**
+ * A model of about 85 million random weights: large enough that reading 2,000 tokens takes seconds. It knows bytes
+ * and nothing else, so that most of its tokens are seen.
+ */
 function writeLarge(folder: string): string {
   const target = join(folder, 'large')
-  const script = `import pathlib, sys; from bench.random_model import write_random_model; write_random_model(pathlib.Path(sys.argv[1]), scale=2.0, hidden_size=768, num_hidden_layers=int(sys.argv[2]), intermediate_size=2048, num_attention_heads=12, num_key_value_heads=4)`
+  const script = `import pathlib, sys; from bench.random_model import write_random_model; write_random_model(pathlib.Path(sys.argv[1]), scale=2.0, vocab_size=257, hidden_size=768, num_hidden_layers=int(sys.argv[2]), intermediate_size=2048, num_attention_heads=12, num_key_value_heads=4)`
   execFileSync(pythonPath, ['-c', script, target, flags.layers], {
     env: pythonEnv(1),
     cwd: join(programDir, 'worker'),

@@ -10,6 +10,8 @@ export interface Asked {
   readonly temperature?: number
   readonly tokensMax?: number
   readonly stop?: readonly string[]
+  /** It writes until tokensMax. */
+  readonly ignoreEos?: boolean
   readonly onText?: () => void
   /** Whole when false. */
   readonly stream?: boolean
@@ -73,6 +75,7 @@ function askAt(
     ...(seed === undefined ? {} : { seed }),
     ...(tokensMax === undefined ? {} : { max_tokens: tokensMax }),
     ...(stop === undefined ? {} : { stop }),
+    ...(asked.ignoreEos === true ? { ignore_eos: true } : {}),
   })
   const startedMs = performance.now()
   return new Promise((done, fail) => {
