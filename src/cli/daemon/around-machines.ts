@@ -41,7 +41,13 @@ export function aroundMachines(parts: {
   const paths = runtimePaths(context)
   const machine = (): Machine => parts.machine
   const prober = (): Prober => createLocalProber(context)
-  const facts = new FactsExchange({ machine, peers, prober, port: peers.port })
+  const facts = new FactsExchange({
+    machine,
+    peers,
+    prober,
+    port: peers.port,
+    links: () => links.linkFacts(),
+  })
   const launches = new Launches({
     machine,
     peers,
@@ -52,7 +58,7 @@ export function aroundMachines(parts: {
     isAllowed: () => loadSettings({}, context.env).allowLaunch,
     notes,
   })
-  const links = new LinkMeasurements({
+  const links: LinkMeasurements = new LinkMeasurements({
     machine,
     peers,
     facts,

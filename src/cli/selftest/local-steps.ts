@@ -24,7 +24,7 @@ const doctorStep: SelftestStep = {
   id: 'doctor',
   title: 'the doctor looks at this machine',
   run: async ({ facts }) => {
-    const { counts } = diagnose({ machines: [facts], paths: [] })
+    const { counts } = diagnose({ machines: [facts], paths: [], links: [] })
     return {
       kind: 'ran',
       summary: `${counts.fail} wrong, ${counts.warn} to look at, ${counts.unknown} could not be checked, ${counts.pass} right`,

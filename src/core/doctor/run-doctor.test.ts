@@ -238,7 +238,7 @@ test('diagnose() names check 18 for a rank that our own supervisor does not know
     expectedRankPids: () => [78],
     failedStartsThisBoot: () => 3,
   }).probeMachine()
-  const { findings } = diagnose({ machines: [facts], paths: [] })
+  const { findings } = diagnose({ machines: [facts], paths: [], links: [] })
   const stale = findings.filter((one) => one.number === 18)
   assert.deepEqual(
     stale.map((one) => one.level),
