@@ -4,6 +4,7 @@ import type { ChildProcess } from 'node:child_process'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import type { Diagnosis } from '../../src/core/doctor/run-doctor.ts'
 import type { LinkView } from '../../src/wire/link-measurement.ts'
 import { Box, type Host, until } from './hosts.ts'
 
@@ -203,6 +204,16 @@ describe('launches over three hosts', () => {
       stdout,
       /a over tb-a~tb-b is slow: .* could be expected; likely (the cable|round trips)/,
     )
+    // The doctor of a machine that has nothing to do with it names that link, and no other.
+    const { findings } = (await c.json('doctor')) as Diagnosis
+    const warned = findings.filter((one) => one.check === 'measured-links' && one.level === 'warn')
+    assert.equal(warned.length, 1, JSON.stringify(warned))
+    assert.deepEqual(warned[0]?.machines, ['a', 'b'])
+    assert.match(
+      warned[0]?.evidence ?? '',
+      /the link from a \(tb-b\) to b \(tb-a\) carries \d+ Mb\/s \(300 Mb\/s nominal, .*measured .* ago; likely/,
+    )
+    assert.match(warned[0]?.next ?? '', /run "bushel links b --measure" on a/)
   })
 
   test('only the command line of this machine may launch, whatever keys there are', () => {

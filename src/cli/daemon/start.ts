@@ -7,6 +7,7 @@ import { cryptoEntropy } from '../../adapters/crypto-entropy.ts'
 import { DiskJournal } from '../../adapters/disk-journal.ts'
 import { loadIdentity } from '../../adapters/identity.ts'
 import { endLeftRanks } from '../../adapters/left-ranks.ts'
+import type { RankLink } from '../../adapters/peers/rank-endpoints.ts'
 import { RankProcesses } from '../../adapters/rank-process.ts'
 import { systemClock } from '../../adapters/system-clock.ts'
 import { initialState } from '../../core/cluster/state.ts'
@@ -182,7 +183,8 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
   })
   const peers = new Peers({ settings, identity, self, notes, machine: () => machine })
   const { network } = peers
-  const endpoints = rankEndpoints({ self: self.id, settings, peers, machine: () => machine })
+  const links = (): readonly RankLink[] => around.links.links()
+  const endpoints = rankEndpoints({ self: self.id, settings, links, machine: () => machine })
   const fetches = new ModelFetches({ machine: () => machine, peers, store, notes })
   const clock = systemClock
   const machine: Machine = new Machine(
@@ -210,7 +212,8 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
   })
   watchIdle({ machine, attempts: ranks.attempts, clock, notes })
   watchRoom({ machine, clock, notes })
-  const around = aroundMachines({ settings, context, machine, peers, endpoints, notes, log })
+  const about = { settings, context, machine, peers, endpoints, notes, log }
+  const around: AroundMachines = aroundMachines(about)
   return { machine, serving, store, ranks, peers, log, ...around }
 }
 
