@@ -14,8 +14,9 @@ export interface ClusterFacts {
   /** What the links between them carry, as measured. */
   readonly links: readonly LinkFact[]
   readonly local: string
-  /** Machines that could not be asked, and why. */
+  /** Machines that could not be asked, and why; and those that are not heard at all. */
   readonly silent: Silent
+  readonly away: Silent
 }
 
 type Targets = Parameters<Prober['probePaths']>[0]
@@ -52,7 +53,8 @@ export class FactsExchange {
 
   async collect(): Promise<ClusterFacts> {
     const { self } = this.#parts.machine().state
-    const { heard: answers, silent } = await askEveryPeer(this.#parts, { service: 'machine-facts' })
+    const asked = await askEveryPeer(this.#parts, { service: 'machine-facts' })
+    const { heard: answers, silent, away } = asked
     const heard = answers.map(({ id, answer }) => ({
       id,
       facts: answer['facts'] as MachineFacts,
@@ -71,8 +73,13 @@ export class FactsExchange {
         return answer['paths'] as readonly PathFacts[]
       }),
     ])
-    const links = mergeLinkFacts([...this.#parts.links(), ...heard.flatMap((one) => one.links)])
-    return { machines, paths: paths.flat(), links, local: self.name, silent }
+    const links = mergeLinkFacts([
+      ...this.#parts.links(),
+      ...heard.flatMap((one) => one.links),
+    ]).filter((link) =>
+      link.ends.every((end) => machines.some((machine) => machine.name === end.machine)),
+    )
+    return { machines, paths: paths.flat(), links, local: self.name, silent, away }
   }
 
   /** For the loop: what was heard becomes an input, also when nothing was. */

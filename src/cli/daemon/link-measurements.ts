@@ -32,6 +32,7 @@ export interface LinkMeasurementsParts {
 
 /** Short, since other things happen when a machine comes; asked for, it may take its time. */
 const joinTransferMs = 100
+const surelyMs = 400
 /** A link that has just come up is still being joined by others. */
 const settleMs = 3000
 const againAfterMs = 3_600_000
@@ -143,7 +144,7 @@ export class LinkMeasurements {
   }
 
   async #measureNow(
-    { peer, link }: LinkStatus,
+    { peer, link }: Pick<LinkStatus, 'peer' | 'link'>,
     machines: readonly MachineFacts[],
     transferMs: number,
   ): Promise<void> {
@@ -152,8 +153,8 @@ export class LinkMeasurements {
     const [local = '', remote = ''] = link.split('~')
     const names = { self: state.self.name, peer: machineName(state, peer) ?? peer }
     try {
-      const samples = await sampleLink(peers.bulk, { machine: peer, link, transferMs })
       const transport = await this.#transport()
+      const samples = await sampleLink(peers.bulk, { machine: peer, link, transferMs })
       const context = linkContext(machines, { ...names, local, remote }, transport.gbps)
       const measured: LinkMeasurement = {
         ...measureLink(samples, context),
@@ -161,6 +162,11 @@ export class LinkMeasurements {
         nominalGbps: context.nominalGbps.known ? context.nominalGbps.value : null,
         transport,
         error: null,
+      }
+      if (measured.slow && transferMs < surelyMs) {
+        // Machines that have just met are busy; a link is called slow after a longer look.
+        await this.#measureNow({ peer, link }, machines, surelyMs)
+        return
       }
       this.#keep(peer, link, measured)
       if (measured.slow)
