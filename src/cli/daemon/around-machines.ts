@@ -6,7 +6,7 @@ import type { Prober } from '../../ports/prober.ts'
 import type { Machine, Notes } from '../../runtime/machine.ts'
 import type { CliContext } from '../command.ts'
 import type { DaemonLog } from '../log.ts'
-import { createLocalProber } from '../machines/local-prober.ts'
+import { type RankKnowledge, createLocalProber } from '../machines/local-prober.ts'
 import { predictionFile } from '../plan/score-file.ts'
 import { rankEnv, runtimePaths } from '../runtime-paths.ts'
 import { type Settings, loadSettings } from '../settings.ts'
@@ -34,13 +34,14 @@ export function aroundMachines(parts: {
   machine: Machine
   peers: Peers
   endpoints: RankEndpoints
+  ranks: RankKnowledge
   notes: Notes
   log: DaemonLog
 }): AroundMachines {
   const { settings, context, peers, endpoints, notes } = parts
   const paths = runtimePaths(context)
   const machine = (): Machine => parts.machine
-  const prober = (): Prober => createLocalProber(context)
+  const prober = (): Prober => createLocalProber(context, undefined, parts.ranks)
   const facts = new FactsExchange({
     machine,
     peers,
