@@ -79,7 +79,11 @@ async function fix(run: {
     context.out.note('There is nothing here that Bushel could set right by itself.')
   else if (options.yes !== true && !process.stdin.isTTY)
     context.out.note('There is no terminal to ask at, so nothing is done; --yes agrees to all.')
-  reportChanges(context, options, await withJournal(() => applyFixes(run.fixer, offers)))
+  const report = await withJournal(() => applyFixes(run.fixer, offers))
+  const canBeUndone = offers.some(
+    ({ fix }) => fix.undo.length > 0 && report.applied.includes(fix.summary),
+  )
+  reportChanges(context, options, { report, canBeUndone })
 }
 
 /** What was changed is on record first; without the record nothing is touched. */
@@ -92,21 +96,22 @@ async function withJournal(change: () => Promise<FixReport>): Promise<FixReport>
   }
 }
 
-function reportChanges(context: CliContext, options: Options, report: FixReport): void {
+function reportChanges(
+  context: CliContext,
+  options: Options,
+  { report, canBeUndone }: { report: FixReport; canBeUndone: boolean },
+): void {
   if (options.json === true) context.out.json(report)
   for (const summary of report.applied) context.out.note(`Done: ${summary}`)
   for (const { summary, why } of report.failed) context.out.note(`Not done: ${summary}: ${why}`)
-  if (report.applied.length > 0) context.out.note('Take it back with "bushel doctor --undo".')
+  if (canBeUndone) context.out.note('Take it back with "bushel doctor --undo".')
   if (report.failed.length > 0) process.exitCode = exitCodes.failed
 }
 
 function reportUndone(context: CliContext, options: Options, report: FixReport): void {
   if (options.json === true) context.out.json(report)
   const { applied, failed } = report
-  if (applied.length + failed.length === 0)
-    context.out.note(
-      'There is nothing to take back: "bushel doctor --fix" has changed nothing here.',
-    )
+  if (applied.length + failed.length === 0) context.out.note('There is nothing to take back.')
   for (const summary of applied) context.out.note(`Taken back: ${summary}`)
   for (const { summary, why } of failed) context.out.note(`Not taken back: ${summary}: ${why}`)
   if (failed.length > 0) process.exitCode = exitCodes.failed
