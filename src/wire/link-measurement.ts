@@ -12,6 +12,9 @@ export const linkMeasurement = z.object({
   expectedGbps: amount.nullable(),
   slow: z.boolean(),
   likelyCause: z.string().max(500).nullable(),
+  next: z.string().max(500).nullable(),
+  /** What the transport reaches on one machine, without any link. */
+  transport: z.object({ gbps: amount.nullable(), roundTripMicros: amount.nullable() }),
   /** Why there is no figure. */
   error: z.string().max(1000).nullable(),
 })

@@ -4,6 +4,9 @@ import type { ChildProcess } from 'node:child_process'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import type { Diagnosis } from '../../src/core/doctor/run-doctor.ts'
+import type { ClusterTelemetry } from '../../src/cli/daemon/telemetry-exchange.ts'
+import { isFresh } from '../../src/core/telemetry/telemetry.ts'
 import type { LinkView } from '../../src/wire/link-measurement.ts'
 import { Box, type Host, until } from './hosts.ts'
 
@@ -107,6 +110,19 @@ describe('launches over three hosts', () => {
       }, `the links of ${host.name} to be measured`)
   })
 
+  test('the telemetry of every machine is there, fresh, and nothing is told that no tool tells', async () => {
+    const { machines, silent, away } = (await b.json('telemetry')) as ClusterTelemetry
+    assert.deepEqual([silent, away], [[], []])
+    assert.deepEqual(machines.map(({ telemetry }) => telemetry.machine).toSorted(), ['a', 'b', 'c'])
+    for (const { telemetry, nowMs } of machines) {
+      const { cpuLoad, memoryUsedBytes, thermalPressure } = telemetry
+      assert.ok(cpuLoad.known && cpuLoad.value.value >= 0 && cpuLoad.value.value <= 1)
+      assert.ok(memoryUsedBytes.known && memoryUsedBytes.value.value > 0)
+      assert.ok(isFresh(cpuLoad.value, nowMs) && isFresh(memoryUsedBytes.value, nowMs))
+      assert.equal(thermalPressure.known, false)
+    }
+  })
+
   test('an all_sum over all machines prints the right sum on every rank', async () => {
     const run = launch('--machines', 'a,b,c', '--', join(a.home, 'program/sum.py'), '--steps', '2')
     run.child.stdin?.end('hello\n')
@@ -203,6 +219,16 @@ describe('launches over three hosts', () => {
       stdout,
       /a over tb-a~tb-b is slow: .* could be expected; likely (the cable|round trips)/,
     )
+    // The doctor of a machine that has nothing to do with it names that link, and no other.
+    const { findings } = (await c.json('doctor')) as Diagnosis
+    const warned = findings.filter((one) => one.check === 'measured-links' && one.level === 'warn')
+    assert.equal(warned.length, 1, JSON.stringify(warned))
+    assert.deepEqual(warned[0]?.machines, ['a', 'b'])
+    assert.match(
+      warned[0]?.evidence ?? '',
+      /the link from a \(tb-b\) to b \(tb-a\) carries \d+ Mb\/s \(300 Mb\/s nominal, .*measured .* ago; likely/,
+    )
+    assert.match(warned[0]?.next ?? '', /run "bushel links b --measure" on a/)
   })
 
   test('only the command line of this machine may launch, whatever keys there are', () => {
@@ -221,6 +247,11 @@ describe('launches over three hosts', () => {
     assert.match(run.output(), /rank 2 on c was lost/)
     assert.ok(performance.now() - startedMs < 2500, `it took ${performance.now() - startedMs} ms`)
     await nothingLeft()
+    // Whoever asks for all machines hears that one is away.
+    await until(async () => {
+      const { machines, away } = (await b.json('telemetry')) as ClusterTelemetry
+      return machines.length === 2 && away.some(({ name }) => name === 'c')
+    }, 'c to be told as away')
     const again = launch('--machines', 'a,b', '--', join(a.home, 'waiting/wait.py'), 'stubborn')
     await waiting(again, 2)
     await a.killDaemon()

@@ -10,7 +10,7 @@ export async function diagnoseMachines(machines: readonly CapturedMachine[]): Pr
   const paths = await Promise.all(
     machines.map((machine) => proberOf(machine).probePaths(targets.get(machine.name) ?? [])),
   )
-  return diagnose({ machines: facts, paths: paths.flat() })
+  return diagnose({ machines: facts, paths: paths.flat(), links: [] })
 }
 
 /** "3 anna fail": what is not right, by number. */

@@ -75,17 +75,27 @@ export async function sampleLink(
 
 type Target = Omit<Parameters<typeof sampleLink>[1], 'link'> & { readonly link?: string }
 
+export interface TransportLimits {
+  readonly gbps: number | null
+  readonly roundTripMicros: number | null
+}
+
 /**
  * What this transport reaches without any link. Both ends share one processor here, so it errs towards less: a
  * link is never called slow because encryption is.
  */
-export async function transportCeiling(bulk: Bulk, self: MachineId): Promise<number | null> {
+export async function transportLimits(bulk: Bulk, self: MachineId): Promise<TransportLimits> {
+  const to = { machine: self, transferMs: ceilingMs }
   const rates: number[] = []
   for (let at = 0; at < transfersEach; at++) {
-    const { bytes, micros } = await sendFor(bulk, { machine: self, transferMs: ceilingMs })
+    const { bytes, micros } = await sendFor(bulk, to)
     if (micros > 0) rates.push((bytes * 8) / micros / 1000)
   }
-  return rates.length === 0 ? null : Math.max(...rates)
+  const trips = await takeRoundTrips(bulk, to)
+  return {
+    gbps: rates.length === 0 ? null : Math.max(...rates),
+    roundTripMicros: trips.toSorted((a, b) => a - b)[Math.floor(trips.length / 2)] ?? null,
+  }
 }
 
 const open = (bulk: Bulk, service: string, { machine, link, transferMs }: Target) =>

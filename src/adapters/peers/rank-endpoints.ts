@@ -5,6 +5,7 @@ import { type GroupPlan, placedRanks } from '../../core/cluster/group-plan.ts'
 import { rankLinks } from '../../core/cluster/rank-links.ts'
 import type { Endpoint } from '../../core/cluster/record.ts'
 import type { MachineId } from '../../core/ids.ts'
+import type { MeasuredLink } from '../../core/links/measured-link.ts'
 import type { EndpointOutcome, EndpointSource } from '../../ports/endpoint-source.ts'
 import { withZone } from './addresses.ts'
 import { type LinkAddress, linkAddresses } from './interfaces.ts'
@@ -12,12 +13,20 @@ import type { LinkStatus } from './network.ts'
 
 export interface RankEndpointsOptions {
   readonly self: MachineId
-  readonly links: () => readonly LinkStatus[]
+  readonly links: () => readonly RankLink[]
   /** How good a link is by its kind, when its owner said so: higher is better. */
   readonly preference: (link: string) => number
   readonly nameOf: (machine: MachineId) => string
   /** This machine's addresses; asked anew each time, cables come and go. */
   readonly addresses?: () => readonly LinkAddress[]
+}
+
+/** A link with what it was found to carry, once it was measured. */
+export interface RankLink extends Pick<
+  LinkStatus,
+  'peer' | 'link' | 'localAddress' | 'remoteAddress' | 'roundTripMinMs'
+> {
+  readonly measured: Pick<MeasuredLink, 'gbps' | 'slow'> | null
 }
 
 type Reserved = { rank: number; endpoint: Endpoint }
@@ -95,18 +104,14 @@ export class RankEndpoints implements EndpointSource {
   #facing(machine: MachineId, family: 'any' | 'IPv4'): string {
     if (machine === this.#options.self) return '127.0.0.1'
     const own = (this.#options.addresses ?? linkAddresses)()
-    const rated = this.#options
-      .links()
-      .filter((link) => link.peer === machine)
-      .map((link) => ({ link, name: localLink(link.link) }))
-      .sort(
-        (a, b) =>
-          this.#options.preference(b.name) - this.#options.preference(a.name) ||
-          (a.link.roundTripMinMs ?? Infinity) - (b.link.roundTripMinMs ?? Infinity),
-      )
+    const rated = bestFirst(
+      this.#options.links().filter((link) => link.peer === machine),
+      (link) => this.#options.preference(localLink(link.link)),
+    )
     const name = this.#options.nameOf(machine)
     if (rated.length === 0) throw new Error(`no link to ${name} is up`)
-    for (const { link, name: local } of rated) {
+    for (const link of rated) {
+      const local = localLink(link.link)
       const isFour = !link.localAddress.includes(':')
       if (isFour) return link.localAddress
       const four = own.find((one) => one.link === local && one.family === 'IPv4')
@@ -117,6 +122,22 @@ export class RankEndpoints implements EndpointSource {
       `no link to ${name} has an IPv4 address, which MLX's ring needs; give the cable's ports addresses ("bushel doctor" says how)`,
     )
   }
+}
+
+/** By kind, then by round trip. A link that was found slow gives way to those that carry more. */
+export function bestFirst(
+  links: readonly RankLink[],
+  preference: (link: RankLink) => number,
+): readonly RankLink[] {
+  const sorted = links.toSorted(
+    (a, b) =>
+      preference(b) - preference(a) ||
+      (a.roundTripMinMs ?? Infinity) - (b.roundTripMinMs ?? Infinity),
+  )
+  const [first] = sorted
+  if (first?.measured?.slow !== true) return sorted
+  const carries = ({ measured }: RankLink): number => measured?.gbps?.slower ?? 0
+  return sorted.toSorted((a, b) => carries(b) - carries(a))
 }
 
 /** A link between two machines is named by both of its ends; ours comes first. */

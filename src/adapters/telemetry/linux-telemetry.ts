@@ -3,6 +3,7 @@ import { type Fact, chainFact, known, mapFact, unknown } from '../../core/machin
 import {
   type PartialTelemetry,
   type Reading,
+  type Telemetry,
   combineTelemetry,
 } from '../../core/telemetry/telemetry.ts'
 import type { MachineAccess } from '../../ports/machine-access.ts'
@@ -16,27 +17,50 @@ export interface LinuxTelemetryComponents {
   readonly machine: string
   readonly access: Pick<MachineAccess, 'runCommand' | 'readText' | 'listFolder'>
   readonly nowMs: () => number
+  readonly wait: (ms: number) => Promise<void>
 }
 
+/**
+ * Load is the difference of two counters. Over less than this it is noise, mostly our own; over more it would
+ * tell of what has long passed as if it were now.
+ */
+const loadWindowMs = { min: 400, max: 5000 } as const
+
 export function createLinuxTelemetry(components: LinuxTelemetryComponents): TelemetrySource {
-  // Load is the difference of two counters, so the first sample has none.
-  let before: CpuTimes | null = null
+  let before: { readonly atMs: number; readonly times: CpuTimes } | null = null
+  const readTimes = async (): Promise<Fact<CpuTimes>> => {
+    const stat = await readFile(components.access, '/proc/stat')
+    return chainFact(stat, parseCpuTimes)
+  }
+  const keep = (times: Fact<CpuTimes>): void => {
+    before = times.known ? { atMs: components.nowMs(), times: times.value } : null
+  }
+  const openWindow = async (): Promise<void> => {
+    if (before === null || components.nowMs() - before.atMs > loadWindowMs.max)
+      keep(await readTimes())
+    const openMs = before === null ? 0 : components.nowMs() - before.atMs
+    if (openMs < loadWindowMs.min) await components.wait(loadWindowMs.min - openMs)
+  }
+  const sample = async (): Promise<Telemetry> => {
+    const { access, machine } = components
+    await openWindow()
+    const [times, memory, celsius, gpus] = await Promise.all([
+      readTimes(),
+      readFile(access, '/proc/meminfo'),
+      hottestSensor(access),
+      sampleGpus(access.runCommand, components.nowMs),
+    ])
+    const load = chainFact(times, (now) => loadBetween(before?.times ?? null, now))
+    keep(times)
+    const readings = machineReadings({ memory, load, celsius, atMs: components.nowMs() })
+    return combineTelemetry(machine, [{ ...readings, gpus }])
+  }
+  // Two at once would close each other's window; the second gets what the first finds.
+  let running: Promise<Telemetry> | null = null
   return {
-    sample: async () => {
-      const { access, machine } = components
-      const [stat, memory, celsius, gpus] = await Promise.all([
-        readFile(access, '/proc/stat'),
-        readFile(access, '/proc/meminfo'),
-        hottestSensor(access),
-        sampleGpus(access.runCommand, components.nowMs),
-      ])
-      const atMs = components.nowMs()
-      const times = stat.known ? parseCpuTimes(stat.value) : stat
-      const load = times.known ? loadBetween(before, times.value) : times
-      before = times.known ? times.value : null
-      return combineTelemetry(machine, [
-        { ...machineReadings({ memory, load, celsius, atMs }), gpus },
-      ])
+    sample: () => {
+      running ??= sample().finally(() => (running = null))
+      return running
     },
   }
 }
@@ -95,7 +119,7 @@ export function parseCpuTimes(text: string): Fact<CpuTimes> {
 
 export function loadBetween(before: CpuTimes | null, now: CpuTimes): Fact<number> {
   if (before === null || now.total <= before.total)
-    return unknown('not-printed', 'load needs two samples')
+    return unknown('not-printed', '/proc/stat counts no time between two looks')
   return known((now.busy - before.busy) / (now.total - before.total))
 }
 

@@ -323,8 +323,10 @@ test("parseClockReasons() reads NVML's bits, and the captured ones", () => {
   assert.equal(parseClockReasons('Active').known, false)
 })
 
-test('createLinuxTelemetry() needs two samples for a load, and takes the hottest sensor of the processor', async () => {
-  let ticks = 0
+test('createLinuxTelemetry() takes the load of a short while just passed, and the hottest sensor of the processor', async () => {
+  // A quarter busy for an hour, then wholly.
+  let clockMs = 0
+  const busyMs = (): number => Math.min(clockMs, 3_600_000) / 4 + Math.max(0, clockMs - 3_600_000)
   const files: Record<string, string> = {
     '/proc/meminfo': 'MemTotal:       1000 kB\nMemAvailable:   400 kB\n',
     '/sys/class/hwmon/hwmon0/name': 'nvme\n',
@@ -339,17 +341,15 @@ test('createLinuxTelemetry() needs two samples for a load, and takes the hottest
   }
   const source = createLinuxTelemetry({
     machine: 'box',
-    nowMs: () => 3,
+    nowMs: () => clockMs,
+    wait: async (ms) => void (clockMs += ms),
     access: {
       runCommand: async () => ({ kind: 'missing' }),
       listFolder: async (path) => folders[path] ?? null,
       readText: async (path) => {
         if (path === '/proc/stat') {
-          ticks += 100
-          return {
-            kind: 'text',
-            text: `cpu  ${ticks * 0.25} 0 0 ${ticks * 0.75} 0 0 0 0 0 0\ncpu0 1 2 3\n`,
-          }
+          const idleMs = clockMs - busyMs()
+          return { kind: 'text', text: `cpu  ${busyMs()} 0 0 ${idleMs} 0 0 0 0 0 0\ncpu0 1 2 3\n` }
         }
         const content = files[path]
         return content === undefined ? { kind: 'missing' } : { kind: 'text', text: content }
@@ -357,11 +357,17 @@ test('createLinuxTelemetry() needs two samples for a load, and takes the hottest
     },
   })
   const first = await source.sample()
-  assert.equal(first.cpuLoad.known, false)
-  const second = await source.sample()
-  assert.equal(value(second.cpuLoad), 0.25)
-  assert.equal(value(second.cpuCelsius), 63.5)
-  assert.equal(value(second.memoryUsedBytes), 600 * 1024)
+  assert.equal(value(first.cpuLoad), 0.25)
+  assert.equal(clockMs, 400)
+  assert.equal(value(first.cpuCelsius), 63.5)
+  assert.equal(value(first.memoryUsedBytes), 600 * 1024)
+  clockMs = 3_600_000
+  const [second, again] = await Promise.all([source.sample(), source.sample()])
+  assert.equal(value(second.cpuLoad), 1)
+  assert.equal(again, second)
+  clockMs += 1000
+  await source.sample()
+  assert.equal(clockMs, 3_601_400, 'a window that is open long enough needs no wait')
   assert.deepEqual(second.gpus, [])
 })
 

@@ -2,12 +2,13 @@ import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { renderHostfile, ringRankFile } from '../../core/backends/hostfile.ts'
 import { type MlxBackend, type MlxConfig, mlxConfig } from '../../core/backends/mlx-config.ts'
+import { buildTopology } from '../../core/topology/topology.ts'
 import { type CliContext, UserError, exitCodes } from '../command.ts'
 import { type FactsOptions, collectFacts } from '../machines/facts-source.ts'
 
 interface Options extends FactsOptions {
   readonly backend?: string
-  readonly over: string
+  readonly over?: string
   readonly format: string
   readonly ssh: readonly string[]
   readonly env: readonly string[]
@@ -24,7 +25,10 @@ export function register(command: Command, context: CliContext): void {
     .option('--from <folder>', 'read captures: one subfolder per machine')
     .option('--machines <names>', 'these machines, in this order, separated by commas')
     .option('--backend <backend>', 'ring, jaccl or jaccl-ring; chosen by the cabling otherwise')
-    .option('--over <medium>', 'thunderbolt or network', 'thunderbolt')
+    .option(
+      '--over <medium>',
+      'thunderbolt or network; Thunderbolt where there are cables otherwise',
+    )
     .option(
       '--format <format>',
       'hostfile (mlx.launch), devices (MLX_IBV_DEVICES) or ring (MLX_HOSTFILE)',
@@ -37,9 +41,13 @@ export function register(command: Command, context: CliContext): void {
     .action(async (options: Options) => {
       const request = readRequest(options)
       const { machines } = await collectFacts(context, options)
-      const config = mlxConfig({ machines, ...request })
+      const hasCables = buildTopology(machines).cables.length > 0
+      const over = request.over ?? (hasCables ? 'thunderbolt' : 'network')
+      const config = mlxConfig({ machines, ...request, over })
       if (config.kind === 'refused')
-        throw new UserError(`Cannot write a hostfile: ${config.reasons.join('; ')}`)
+        throw new UserError(
+          `Cannot write a hostfile over ${over}: ${config.reasons.join('; ')}${over === 'thunderbolt' ? '; "--over network" writes a ring over what else they share' : ''}`,
+        )
       await print(context, options, config)
     })
 }
@@ -49,8 +57,9 @@ function readRequest(options: Options) {
   const backend = options.backend ?? null
   if (backend !== null && !backends.includes(backend as MlxBackend))
     throw new UserError(`There is no backend "${backend}": take ${backends.join(', ')}`, usage)
-  if (options.over !== 'thunderbolt' && options.over !== 'network')
-    throw new UserError(`--over takes thunderbolt or network, not "${options.over}"`, usage)
+  const over = options.over ?? null
+  if (over !== null && over !== 'thunderbolt' && over !== 'network')
+    throw new UserError(`--over takes thunderbolt or network, not "${over}"`, usage)
   const pairs = options.ssh.map((pair) => {
     const [machine, host] = pair.split('=')
     if (machine === undefined || host === undefined || host === '')
@@ -59,7 +68,7 @@ function readRequest(options: Options) {
   })
   return {
     backend: backend as MlxBackend | null,
-    over: options.over,
+    over,
     envs: options.env,
     sshNames: Object.fromEntries(pairs),
   } as const

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
-import { createDoctorJournal } from '../../adapters/doctor-journal.ts'
+import { DoctorJournalError, createDoctorJournal } from '../../adapters/doctor-journal.ts'
 import { createRunCommand } from '../../adapters/probers/access/real-access.ts'
 import { renderDiagnosis } from '../../core/doctor/render.ts'
 import { type Diagnosis, diagnose } from '../../core/doctor/run-doctor.ts'
@@ -38,7 +38,7 @@ export function register(command: Command, context: CliContext): void {
     .action(async (options: Options) => {
       const fixer = createFixer(context, options)
       if (options.undo === true) {
-        reportChanges(context, options, await undoChanges(fixer))
+        reportUndone(context, options, await withJournal(() => undoChanges(fixer)))
         return
       }
       const facts = await collectFacts(context, options)
@@ -77,16 +77,44 @@ async function fix(run: {
   if (options.json !== true) show(context, options, diagnosis)
   if (offers.length === 0)
     context.out.note('There is nothing here that Bushel could set right by itself.')
-  reportChanges(context, options, await applyFixes(run.fixer, offers))
+  else if (options.yes !== true && !process.stdin.isTTY)
+    context.out.note('There is no terminal to ask at, so nothing is done; --yes agrees to all.')
+  const report = await withJournal(() => applyFixes(run.fixer, offers))
+  const canBeUndone = offers.some(
+    ({ fix }) => fix.undo.length > 0 && report.applied.includes(fix.summary),
+  )
+  reportChanges(context, options, { report, canBeUndone })
 }
 
-function reportChanges(context: CliContext, options: Options, report: FixReport): void {
+/** What was changed is on record first; without the record nothing is touched. */
+async function withJournal(change: () => Promise<FixReport>): Promise<FixReport> {
+  try {
+    return await change()
+  } catch (error) {
+    if (error instanceof DoctorJournalError) throw new UserError(error.message, { cause: error })
+    throw error
+  }
+}
+
+function reportChanges(
+  context: CliContext,
+  options: Options,
+  { report, canBeUndone }: { report: FixReport; canBeUndone: boolean },
+): void {
   if (options.json === true) context.out.json(report)
   for (const summary of report.applied) context.out.note(`Done: ${summary}`)
   for (const { summary, why } of report.failed) context.out.note(`Not done: ${summary}: ${why}`)
-  if (report.applied.length > 0 && options.undo !== true)
-    context.out.note('Take it back with "bushel doctor --undo".')
+  if (canBeUndone) context.out.note('Take it back with "bushel doctor --undo".')
   if (report.failed.length > 0) process.exitCode = exitCodes.failed
+}
+
+function reportUndone(context: CliContext, options: Options, report: FixReport): void {
+  if (options.json === true) context.out.json(report)
+  const { applied, failed } = report
+  if (applied.length + failed.length === 0) context.out.note('There is nothing to take back.')
+  for (const summary of applied) context.out.note(`Taken back: ${summary}`)
+  for (const { summary, why } of failed) context.out.note(`Not taken back: ${summary}: ${why}`)
+  if (failed.length > 0) process.exitCode = exitCodes.failed
 }
 
 function createFixer(context: CliContext, options: Options): FixerComponents {

@@ -2,7 +2,8 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { type ClusterView, clusterView } from '../../wire/cluster-view.ts'
-import { type LinkView, linkView } from '../../wire/link-measurement.ts'
+import { type LinkMeasurement, type LinkView, linkView } from '../../wire/link-measurement.ts'
+import { causeBetween, formatGbps } from '../../core/links/link-fact.ts'
 import { type CliContext, UserError, exitCodes } from '../command.ts'
 import { formatDuration } from '../../core/units.ts'
 import { requireDaemon } from '../daemon-client.ts'
@@ -68,10 +69,14 @@ export function register(command: Command, context: CliContext): void {
       )
       for (const link of links)
         if (link.measured?.slow === true)
-          context.out.result(
-            `${nameOf(link)} over ${link.link} is slow: ${rate(link.measured.gbps?.slower)} where ${rate(link.measured.expectedGbps)} could be expected; likely ${link.measured.likelyCause ?? 'the link itself'}`,
-          )
+          context.out.result(slowText(link.measured, link.link, nameOf(link)))
     })
+}
+
+function slowText(measured: LinkMeasurement, link: string, to: string): string {
+  const { gbps, expectedGbps, likelyCause, next } = measured
+  const cause = causeBetween(likelyCause ?? 'the link itself', { from: 'here', to })
+  return `${to} over ${link} is slow: ${rate(gbps?.slower)} where ${rate(expectedGbps)} could be expected; likely ${cause}: ${next ?? 'look at both ends of it'}`
 }
 
 function peerNamed(machines: ClusterView['machines'], name: string): { id: string } {
@@ -106,7 +111,5 @@ function measuredOf(measured: LinkView['measured']): string {
   return `${rate(measured.gbps.slower)}${measured.slow ? ' SLOW' : ''}${age}`
 }
 
-function rate(gbps: number | null | undefined): string {
-  if (gbps == null) return 'not known'
-  return gbps < 1 ? `${(gbps * 1000).toFixed(0)} Mb/s` : `${gbps.toFixed(1)} Gb/s`
-}
+const rate = (gbps: number | null | undefined): string =>
+  gbps == null ? 'not known' : formatGbps(gbps)

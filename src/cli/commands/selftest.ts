@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { access, constants, stat, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { CliContext } from '../command.ts'
+import { type CliContext, UserError } from '../command.ts'
 import { runSelftest } from '../selftest/run-selftest.ts'
 
 interface Options {
@@ -18,6 +18,7 @@ export function register(command: Command, context: CliContext): void {
     .option('--word <word>', 'the same word on all your machines keeps their files matching')
     .option('--macmon', 'ask macmon too (beside MLX it is reported to crash it)')
     .action(async (options: Options) => {
+      if (options.bundle !== undefined) await requireWritable(options.bundle)
       const manifest = readFileSync(join(context.programDir, 'package.json'), 'utf8')
       const bundle = await runSelftest(context, {
         bushel: (JSON.parse(manifest) as { version: string }).version,
@@ -35,4 +36,21 @@ export function register(command: Command, context: CliContext): void {
       if (options.json === true) context.out.json(bundle)
       else context.out.result(bundle.diagnosis.join('\n'))
     })
+}
+
+/** Before minutes of work: a file that cannot be written is found out now. */
+async function requireWritable(path: string): Promise<void> {
+  const folder = dirname(resolve(path))
+  try {
+    await access(folder, constants.W_OK)
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    throw new UserError(
+      `Cannot write "${path}": ${isMissing ? `there is no folder ${folder}` : `${folder} cannot be written to`}`,
+      { cause: error },
+    )
+  }
+  const found = await stat(path).catch(() => null)
+  if (found?.isDirectory() === true)
+    throw new UserError(`Cannot write "${path}": it is a folder; give the name of a file`)
 }

@@ -11,6 +11,8 @@ test('rowOf() shows what was told, with the age of what is old, and nothing that
       systemWatts: reading(93.26, 100_000),
       cpuLoad: reading(0.254, 40_000),
       thermalPressure: reading('heavy' as const, 100_000),
+      memoryUsedBytes: reading(12e9, 100_000),
+      memoryTotalBytes: reading(96e9, 100_000),
     },
   ])
   assert.deepEqual(rowOf({ telemetry, nowMs: 100_000, throttling: [] }), [
@@ -19,7 +21,7 @@ test('rowOf() shows what was told, with the age of what is old, and nothing that
     '–',
     '25% (1 min 0 s ago)',
     '–',
-    '–',
+    '12.0 GB of 96.0 GB',
     'heavy',
   ])
 })

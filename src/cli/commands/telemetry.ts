@@ -12,9 +12,10 @@ import { table } from '../table.ts'
 export function register(command: Command, context: CliContext): void {
   command.action(async (options: { json?: boolean }) => {
     const daemon = requireDaemon(homeDir(context.env))
-    const { machines, silent } = (await daemon.get('/cluster/telemetry')) as ClusterTelemetry
+    const cluster = (await daemon.get('/cluster/telemetry')) as ClusterTelemetry
+    const { machines, silent, away } = cluster
     if (options.json === true) {
-      context.out.json({ machines, silent })
+      context.out.json(cluster)
       return
     }
     const head = ['MACHINE', 'POWER', 'HEAT', 'CPU', 'GPU', 'MEMORY', 'THERMAL STATE']
@@ -22,13 +23,21 @@ export function register(command: Command, context: CliContext): void {
     for (const { telemetry, throttling } of machines)
       for (const { cause, evidence } of throttling)
         context.out.result(`${telemetry.machine} holds itself back (${cause}): ${evidence}`)
-    for (const { name, reason } of silent) context.out.note(`${name} could not be asked: ${reason}`)
-    const absent = machines.filter(({ telemetry }) => !powerOf(telemetry).known)
-    for (const { telemetry } of absent) {
-      const power = powerOf(telemetry)
-      if (!power.known) context.out.note(`${telemetry.machine} tells no power: ${power.why.detail}`)
-    }
+    for (const { name, reason } of [...silent, ...away])
+      context.out.note(`${name} could not be asked: ${reason}`)
+    for (const line of withoutPower(machines)) context.out.note(line)
   })
+}
+
+/** Machines that tell no power for the same reason are told together. */
+function withoutPower(machines: readonly MachineTelemetry[]): readonly string[] {
+  const names = new Map<string, string[]>()
+  for (const { telemetry } of machines) {
+    const power = powerOf(telemetry)
+    if (!power.known)
+      names.set(power.why.detail, [...(names.get(power.why.detail) ?? []), telemetry.machine])
+  }
+  return [...names].map(([why, who]) => `No power is told of ${who.join(', ')}: ${why}`)
 }
 
 function powerOf({
@@ -43,7 +52,8 @@ function powerOf({
 }
 
 export function rowOf({ telemetry, nowMs }: MachineTelemetry): string[] {
-  const { cpuCelsius, gpuCelsius, cpuLoad, gpuLoad, memoryUsedBytes, thermalPressure } = telemetry
+  const { cpuCelsius, gpuCelsius, cpuLoad, gpuLoad, thermalPressure } = telemetry
+  const { memoryUsedBytes, memoryTotalBytes } = telemetry
   const show = <T>(fact: Fact<Reading<T>>, text: (value: T) => string): string => {
     if (!fact.known) return '–'
     const old = isFresh(fact.value, nowMs)
@@ -60,7 +70,11 @@ export function rowOf({ telemetry, nowMs }: MachineTelemetry): string[] {
     show(heat ?? cpuCelsius, (celsius) => `${Math.round(celsius)} °C`),
     show(cpuLoad, percent),
     show(gpuLoad.known ? gpuLoad : (gpu?.load ?? gpuLoad), percent),
-    show(memoryUsedBytes, formatBytes),
+    show(memoryUsedBytes, (used) =>
+      memoryTotalBytes.known
+        ? `${formatBytes(used)} of ${formatBytes(memoryTotalBytes.value.value)}`
+        : formatBytes(used),
+    ),
     show(thermalPressure, (word) => word),
   ]
 }

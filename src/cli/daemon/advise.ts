@@ -54,6 +54,7 @@ async function tryToAdvise(parts: AdviceParts, deployment: Deployment): Promise<
   const view = clusterView(state, parts.nowMs())
   const there = clusterFrom({
     facts: facts.machines,
+    measuredLinks: facts.links,
     view: {
       ...view,
       machines: view.machines.map((machine) => ({

@@ -6,7 +6,7 @@ import type { Prober } from '../../ports/prober.ts'
 import type { Machine, Notes } from '../../runtime/machine.ts'
 import type { CliContext } from '../command.ts'
 import type { DaemonLog } from '../log.ts'
-import { createLocalProber } from '../machines/local-prober.ts'
+import { type RankKnowledge, createLocalProber } from '../machines/local-prober.ts'
 import { predictionFile } from '../plan/score-file.ts'
 import { rankEnv, runtimePaths } from '../runtime-paths.ts'
 import { type Settings, loadSettings } from '../settings.ts'
@@ -34,14 +34,21 @@ export function aroundMachines(parts: {
   machine: Machine
   peers: Peers
   endpoints: RankEndpoints
+  ranks: RankKnowledge
   notes: Notes
   log: DaemonLog
 }): AroundMachines {
   const { settings, context, peers, endpoints, notes } = parts
   const paths = runtimePaths(context)
   const machine = (): Machine => parts.machine
-  const prober = (): Prober => createLocalProber(context)
-  const facts = new FactsExchange({ machine, peers, prober, port: peers.port })
+  const prober = (): Prober => createLocalProber(context, undefined, parts.ranks)
+  const facts = new FactsExchange({
+    machine,
+    peers,
+    prober,
+    port: peers.port,
+    links: () => links.linkFacts(),
+  })
   const launches = new Launches({
     machine,
     peers,
@@ -52,7 +59,7 @@ export function aroundMachines(parts: {
     isAllowed: () => loadSettings({}, context.env).allowLaunch,
     notes,
   })
-  const links = new LinkMeasurements({
+  const links: LinkMeasurements = new LinkMeasurements({
     machine,
     peers,
     facts,

@@ -1,5 +1,7 @@
-// One question to every machine that is heard at the moment; those that did not answer are told with the reason.
+// One question to every machine that is heard at the moment; those that did not answer, and those that are not
+// heard, are told with the reason.
 import { BulkError } from '../../adapters/peers/bulk.ts'
+import { roster } from '../../core/cluster/desired.ts'
 import type { MachineId } from '../../core/ids.ts'
 import type { Machine } from '../../runtime/machine.ts'
 import type { Peers } from './peers.ts'
@@ -15,11 +17,20 @@ export async function askPeer(peers: Peers, id: MachineId, request: Request): Pr
   return stream.answer
 }
 
+export interface Answers {
+  readonly heard: readonly { readonly id: MachineId; readonly answer: PeerAnswer }[]
+  /** Heard by their beats, but without an answer. */
+  readonly silent: Silent
+  /** Members of the cluster that are not heard: nobody could ask them. */
+  readonly away: Silent
+}
+
 export async function askEveryPeer(
   parts: { machine: () => Machine; peers: Peers },
   request: Request,
-): Promise<{ heard: readonly { id: MachineId; answer: PeerAnswer }[]; silent: Silent }> {
-  const others = [...parts.machine().state.peers.values()].filter((peer) => peer.status === 'alive')
+): Promise<Answers> {
+  const { state } = parts.machine()
+  const others = [...state.peers.values()].filter((peer) => peer.status === 'alive')
   const silent: { name: string; reason: string }[] = []
   const asked = others.map(async ({ id, record }) => {
     try {
@@ -30,5 +41,11 @@ export async function askEveryPeer(
       return []
     }
   })
-  return { heard: (await Promise.all(asked)).flat(), silent }
+  const isHeard = (id: MachineId): boolean => others.some((peer) => peer.id === id)
+  const away = [...roster(state.registers)].flatMap(([id, { name }]) =>
+    id === state.self.id || isHeard(id) ? [] : [{ name, reason: awayReason }],
+  )
+  return { heard: (await Promise.all(asked)).flat(), silent, away }
 }
+
+const awayReason = 'it is not heard: switched off, asleep, without a daemon or cut off'

@@ -1,6 +1,7 @@
 // What every machine of the cluster knows about itself and about the ways to the others, collected by the one
 // that was asked.
 import { pathTargets } from '../../core/doctor/run-doctor.ts'
+import { type LinkFact, mergeLinkFacts } from '../../core/links/link-fact.ts'
 import type { MachineFacts, PathFacts } from '../../core/machine-facts/machine.ts'
 import type { Prober } from '../../ports/prober.ts'
 import type { Machine } from '../../runtime/machine.ts'
@@ -10,22 +11,34 @@ import type { Peers } from './peers.ts'
 export interface ClusterFacts {
   readonly machines: readonly MachineFacts[]
   readonly paths: readonly PathFacts[]
+  /** What the links between them carry, as measured. */
+  readonly links: readonly LinkFact[]
   readonly local: string
-  /** Machines that could not be asked, and why. */
+  /** Machines that could not be asked, and why; and those that are not heard at all. */
   readonly silent: Silent
+  readonly away: Silent
 }
 
 type Targets = Parameters<Prober['probePaths']>[0]
 
-export class FactsExchange {
-  readonly #parts: { machine: () => Machine; peers: Peers; prober: () => Prober; port: number }
+interface FactsParts {
+  readonly machine: () => Machine
+  readonly peers: Peers
+  readonly prober: () => Prober
+  readonly port: number
+  /** The links of this machine, as last measured. */
+  readonly links: () => readonly LinkFact[]
+}
 
-  constructor(parts: { machine: () => Machine; peers: Peers; prober: () => Prober; port: number }) {
+export class FactsExchange {
+  readonly #parts: FactsParts
+
+  constructor(parts: FactsParts) {
     this.#parts = parts
     parts.peers.bulk.provide({
       name: 'machine-facts',
       serve: async (_request, transfer) => {
-        transfer.open({ facts: await this.#ownFacts() })
+        transfer.open({ facts: await this.#ownFacts(), links: parts.links() })
         transfer.socket.end()
       },
     })
@@ -40,8 +53,13 @@ export class FactsExchange {
 
   async collect(): Promise<ClusterFacts> {
     const { self } = this.#parts.machine().state
-    const { heard: answers, silent } = await askEveryPeer(this.#parts, { service: 'machine-facts' })
-    const heard = answers.map(({ id, answer }) => ({ id, facts: answer['facts'] as MachineFacts }))
+    const asked = await askEveryPeer(this.#parts, { service: 'machine-facts' })
+    const { heard: answers, silent, away } = asked
+    const heard = answers.map(({ id, answer }) => ({
+      id,
+      facts: answer['facts'] as MachineFacts,
+      links: (answer['links'] ?? []) as readonly LinkFact[],
+    }))
     const own = await this.#ownFacts()
     const machines = [own, ...heard.map((one) => one.facts)]
     const targets = pathTargets(machines, this.#parts.port)
@@ -55,7 +73,13 @@ export class FactsExchange {
         return answer['paths'] as readonly PathFacts[]
       }),
     ])
-    return { machines, paths: paths.flat(), local: self.name, silent }
+    const links = mergeLinkFacts([
+      ...this.#parts.links(),
+      ...heard.flatMap((one) => one.links),
+    ]).filter((link) =>
+      link.ends.every((end) => machines.some((machine) => machine.name === end.machine)),
+    )
+    return { machines, paths: paths.flat(), links, local: self.name, silent, away }
   }
 
   /** For the loop: what was heard becomes an input, also when nothing was. */

@@ -2,9 +2,15 @@
 // both directions and tells the other, so that no two probes stand in each other's way.
 import { z } from 'zod'
 import type { LinkStatus } from '../../adapters/peers/network.ts'
-import { probeServices, sampleLink, transportCeiling } from '../../adapters/peers/link-probe.ts'
+import {
+  type TransportLimits,
+  probeServices,
+  sampleLink,
+  transportLimits,
+} from '../../adapters/peers/link-probe.ts'
 import type { MachineId } from '../../core/ids.ts'
 import { linkContext } from '../../core/links/link-context.ts'
+import { type LinkFact, linkFact, turnMeasure } from '../../core/links/link-fact.ts'
 import { measureLink } from '../../core/links/measured-link.ts'
 import type { MachineFacts } from '../../core/machine-facts/machine.ts'
 import { machineName } from '../../core/cluster/state.ts'
@@ -26,20 +32,28 @@ export interface LinkMeasurementsParts {
 
 /** Short, since other things happen when a machine comes; asked for, it may take its time. */
 const joinTransferMs = 100
-/** A link that has just come up is still being joined by others; and a flapping one is not measured at each beat. */
+const surelyMs = 400
+/** A link that has just come up is still being joined by others. */
 const settleMs = 3000
 const againAfterMs = 3_600_000
-/** After one that gave no figure. */
+/** A slow one may have been measured at a bad moment, or mended meanwhile. */
+const slowAgainMs = 300_000
+/** After one that gave no figure; and a link that comes and goes is not measured each time it comes. */
 const retryMs = 30_000
 const lookEveryMs = 1000
 
+interface Known {
+  readonly atMs: number
+  readonly measured: LinkMeasurement
+}
+
 export class LinkMeasurements {
   readonly #parts: LinkMeasurementsParts
-  readonly #known = new Map<string, { atMs: number; measured: LinkMeasurement }>()
+  readonly #known = new Map<string, Known>()
   readonly #seenMs = new Map<string, number>()
   #busy: Promise<void> = Promise.resolve()
   #isLooking = false
-  #ceilingGbps: number | null = null
+  #limits: TransportLimits | null = null
 
   constructor(parts: LinkMeasurementsParts) {
     this.#parts = parts
@@ -65,6 +79,19 @@ export class LinkMeasurements {
       const known = this.#known.get(keyOf(status.peer, status.link))
       const measured = known === undefined ? null : { ...known.measured, ageMs: nowMs - known.atMs }
       return { ...status, measured }
+    })
+  }
+
+  /** The same for everybody: by the names of machines, alike from both ends. */
+  linkFacts(): readonly LinkFact[] {
+    const { state } = this.#parts.machine()
+    return this.links().map(({ peer, link, measured }) => {
+      const [local = '', remote = ''] = link.split('~')
+      return linkFact(
+        { machine: state.self.name, interface: local },
+        { machine: machineName(state, peer) ?? peer, interface: remote },
+        measured,
+      )
     })
   }
 
@@ -101,8 +128,7 @@ export class LinkMeasurements {
       const seenMs = this.#seenMs.get(key) ?? nowMs
       this.#seenMs.set(key, seenMs)
       const known = this.#known.get(key)
-      const restMs = known?.measured.gbps === null ? retryMs : againAfterMs
-      const isDue = known === undefined || nowMs - known.atMs > restMs
+      const isDue = known === undefined || nowMs - known.atMs > restMs(known, seenMs)
       return self < peer && nowMs - seenMs >= settleMs && isDue
     })
   }
@@ -118,7 +144,7 @@ export class LinkMeasurements {
   }
 
   async #measureNow(
-    { peer, link }: LinkStatus,
+    { peer, link }: Pick<LinkStatus, 'peer' | 'link'>,
     machines: readonly MachineFacts[],
     transferMs: number,
   ): Promise<void> {
@@ -127,18 +153,25 @@ export class LinkMeasurements {
     const [local = '', remote = ''] = link.split('~')
     const names = { self: state.self.name, peer: machineName(state, peer) ?? peer }
     try {
+      const transport = await this.#transport()
       const samples = await sampleLink(peers.bulk, { machine: peer, link, transferMs })
-      const context = linkContext(machines, { ...names, local, remote }, await this.#ceiling())
+      const context = linkContext(machines, { ...names, local, remote }, transport.gbps)
       const measured: LinkMeasurement = {
         ...measureLink(samples, context),
         class: context.isKnown ? context.class : null,
         nominalGbps: context.nominalGbps.known ? context.nominalGbps.value : null,
+        transport,
         error: null,
+      }
+      if (measured.slow && transferMs < surelyMs) {
+        // Machines that have just met are busy; a link is called slow after a longer look.
+        await this.#measureNow({ peer, link }, machines, surelyMs)
+        return
       }
       this.#keep(peer, link, measured)
       if (measured.slow)
         notes.note('warn', 'a link is slow', { to: names.peer, link, cause: measured.likelyCause })
-      await this.#tell(peer, `${remote}~${local}`, turned(measured))
+      await this.#tell(peer, `${remote}~${local}`, turnMeasure(measured))
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       this.#keep(peer, link, { ...nothing, error: reason })
@@ -146,12 +179,11 @@ export class LinkMeasurements {
   }
 
   /** Once in the life of a daemon, when the first link is measured. */
-  async #ceiling(): Promise<number | null> {
+  async #transport(): Promise<TransportLimits> {
     const { peers, machine } = this.#parts
-    this.#ceilingGbps ??= await transportCeiling(peers.bulk, machine().state.self.id).catch(
-      () => null,
-    )
-    return this.#ceilingGbps
+    const { id } = machine().state.self
+    this.#limits ??= await transportLimits(peers.bulk, id).catch(() => null)
+    return this.#limits ?? noLimits
   }
 
   async #tell(peer: MachineId, link: string, measured: LinkMeasurement): Promise<void> {
@@ -165,7 +197,15 @@ export class LinkMeasurements {
   }
 }
 
+/** How long a measurement stands. Another cable may hang at a link that has come up since. */
+function restMs(known: Known, seenMs: number): number {
+  if (known.measured.gbps === null || known.atMs < seenMs) return retryMs
+  return known.measured.slow ? slowAgainMs : againAfterMs
+}
+
 const keyOf = (peer: string, link: string): string => `${peer} ${link}`
+
+const noLimits: TransportLimits = { gbps: null, roundTripMicros: null }
 
 const nothing: LinkMeasurement = {
   class: null,
@@ -175,19 +215,7 @@ const nothing: LinkMeasurement = {
   expectedGbps: null,
   slow: false,
   likelyCause: null,
+  next: null,
+  transport: noLimits,
   error: null,
-}
-
-/** The same link from its other end. */
-function turned(measured: LinkMeasurement): LinkMeasurement {
-  if (measured.gbps === null) return measured
-  const { forward, backward, slower } = measured.gbps
-  const likelyCause = measured.likelyCause?.replace(/\((forward|backward)\)/, (_, word: string) =>
-    word === 'forward' ? '(backward)' : '(forward)',
-  )
-  return {
-    ...measured,
-    gbps: { slower, forward: backward, backward: forward },
-    likelyCause: likelyCause ?? null,
-  }
 }

@@ -1,23 +1,22 @@
 // Joins the endpoints of ranks to this daemon's links, with its owner's word on what each link is.
-import { RankEndpoints } from '../../adapters/peers/rank-endpoints.ts'
+import { type RankLink, RankEndpoints } from '../../adapters/peers/rank-endpoints.ts'
 import { roster } from '../../core/cluster/desired.ts'
 import type { MachineId } from '../../core/ids.ts'
 import type { Machine } from '../../runtime/machine.ts'
 import type { Settings } from '../settings.ts'
-import type { Peers } from './peers.ts'
 
 const kindRank = { thunderbolt: 3, ethernet: 2, wifi: 1 } as const
 
 export function rankEndpoints(parts: {
   self: MachineId
   settings: Settings
-  peers: Peers
+  links: () => readonly RankLink[]
   machine: () => Machine
 }): RankEndpoints {
-  const { self, settings, peers, machine } = parts
+  const { self, settings, links, machine } = parts
   return new RankEndpoints({
     self,
-    links: () => peers.network.links(),
+    links,
     preference: (link) => {
       const kind = settings.links[link]?.kind
       // Unsaid is as good as a wire: Wi-Fi is what people name.

@@ -1,12 +1,14 @@
 // Puts a daemon together: adapters into ports, ports into the loop, the loop under the gateway. This is
 // the one place that knows every concrete part.
-import { hostname } from 'node:os'
+import { hostname, uptime } from 'node:os'
 import { join } from 'node:path'
 import { getRequestListener } from '@hono/node-server'
 import { cryptoEntropy } from '../../adapters/crypto-entropy.ts'
 import { DiskJournal } from '../../adapters/disk-journal.ts'
-import { loadIdentity } from '../../adapters/identity.ts'
+import { FailedStarts } from '../../adapters/failed-starts.ts'
+import { type Identity, loadIdentity } from '../../adapters/identity.ts'
 import { endLeftRanks } from '../../adapters/left-ranks.ts'
+import type { RankEndpoints, RankLink } from '../../adapters/peers/rank-endpoints.ts'
 import { RankProcesses } from '../../adapters/rank-process.ts'
 import { systemClock } from '../../adapters/system-clock.ts'
 import { initialState } from '../../core/cluster/state.ts'
@@ -25,12 +27,14 @@ import { RankSupervisor } from '../../runtime/ranks.ts'
 import { MemoryWatch } from '../../runtime/memory-watch.ts'
 import { Serving } from '../../runtime/serving.ts'
 import { wireTraffic } from '../../runtime/traffic.ts'
+import { WorldStarts } from '../../runtime/world-starts.ts'
 import { clusterActions } from '../cluster-actions.ts'
 import { type CliContext, UserError } from '../command.ts'
 import { type DaemonFile, releaseDaemonFile, takeDaemonFile } from '../daemon-file.ts'
 import { importGguf } from '../import-gguf.ts'
 import { type DaemonLog, openLog } from '../log.ts'
-import { rankEnv, requirePython, runtimePaths } from '../runtime-paths.ts'
+import { type RuntimePaths, rankEnv, requirePython, runtimePaths } from '../runtime-paths.ts'
+import type { RankKnowledge } from '../machines/local-prober.ts'
 import type { Settings } from '../settings.ts'
 import { readVersion } from '../version.ts'
 import { advise } from './advise.ts'
@@ -157,32 +161,20 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
     journal: loaded.content,
     models: models.map((model) => model.ref),
   })
-  const processes = new RankProcesses({
-    python: paths.python,
-    workerDir: paths.workerDir,
-    logDir: join(settings.home, 'logs'),
-    machine: identity.id,
-    env: rankEnv(paths),
-    warn: (text, about) => log.logger.warn(about, text),
-  })
-  const ranks = new RankSupervisor({
-    clock: systemClock,
-    launcher: new MemoryWatch(processes, {
-      clock: systemClock,
-      availableBytes: () => process.availableMemory(),
-      onHeld: (reason) => quarantine(machine, reason, notes),
-    }),
-    filesOf: (digest) => store.byDigest(digest),
-    endpoints: {
-      reserve: (plan, wanted, done) => endpoints.reserve(plan, wanted, done),
-      dialable: (endpoint, id) => endpoints.dialable(endpoint, id),
-    },
-    post: (input) => machine.post(input),
+  const { ranks, knowledge } = superviseRanks({
+    settings,
+    paths,
+    identity,
+    store,
+    log,
     notes,
+    machine: () => machine,
+    endpoints: () => endpoints,
   })
   const peers = new Peers({ settings, identity, self, notes, machine: () => machine })
   const { network } = peers
-  const endpoints = rankEndpoints({ self: self.id, settings, peers, machine: () => machine })
+  const links = (): readonly RankLink[] => around.links.links()
+  const endpoints = rankEndpoints({ self: self.id, settings, links, machine: () => machine })
   const fetches = new ModelFetches({ machine: () => machine, peers, store, notes })
   const clock = systemClock
   const machine: Machine = new Machine(
@@ -210,8 +202,55 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
   })
   watchIdle({ machine, attempts: ranks.attempts, clock, notes })
   watchRoom({ machine, clock, notes })
-  const around = aroundMachines({ settings, context, machine, peers, endpoints, notes, log })
+  const about = { settings, context, machine, peers, endpoints, notes, log, ranks: knowledge }
+  const around: AroundMachines = aroundMachines(about)
   return { machine, serving, store, ranks, peers, log, ...around }
+}
+
+function superviseRanks(parts: {
+  settings: Settings
+  paths: RuntimePaths
+  identity: Identity
+  store: ModelStore
+  log: DaemonLog
+  notes: Notes
+  machine: () => Machine
+  endpoints: () => RankEndpoints
+}): { ranks: RankSupervisor; knowledge: RankKnowledge } {
+  const { settings, paths, identity, store, log, notes } = parts
+  const processes = new RankProcesses({
+    python: paths.python,
+    workerDir: paths.workerDir,
+    logDir: join(settings.home, 'logs'),
+    machine: identity.id,
+    env: rankEnv(paths),
+    warn: (text, about) => log.logger.warn(about, text),
+  })
+  const failedStarts = new FailedStarts({
+    path: join(settings.home, 'state', 'failed-starts.json'),
+    bootMs: () => Date.now() - uptime() * 1000,
+    warn: (text) => log.logger.warn(text),
+  })
+  const ranks = new RankSupervisor({
+    clock: systemClock,
+    launcher: new MemoryWatch(new WorldStarts(processes, () => failedStarts.add()), {
+      clock: systemClock,
+      availableBytes: () => process.availableMemory(),
+      onHeld: (reason) => quarantine(parts.machine(), reason, notes),
+    }),
+    filesOf: (digest) => store.byDigest(digest),
+    endpoints: {
+      reserve: (plan, wanted, done) => parts.endpoints().reserve(plan, wanted, done),
+      dialable: (endpoint, id) => parts.endpoints().dialable(endpoint, id),
+    },
+    post: (input) => parts.machine().post(input),
+    notes,
+  })
+  const knowledge = {
+    expectedRankPids: () => ranks.livePids(),
+    failedStartsThisBoot: () => failedStarts.count(),
+  }
+  return { ranks, knowledge }
 }
 
 /** No new rank here while memory is missing; what is being stopped stays so. */

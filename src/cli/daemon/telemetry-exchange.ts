@@ -1,5 +1,6 @@
 // What every machine of the cluster is doing right now, collected by the one that was asked. Ages are counted by
 // the clock of the machine that took the reading: clocks differ.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createRealAccess } from '../../adapters/probers/access/real-access.ts'
 import { createLinuxTelemetry } from '../../adapters/telemetry/linux-telemetry.ts'
 import { createMacTelemetry } from '../../adapters/telemetry/mac-telemetry.ts'
@@ -21,7 +22,9 @@ export interface MachineTelemetry {
 
 export interface ClusterTelemetry {
   readonly machines: readonly MachineTelemetry[]
+  /** Machines that could not be asked, and those that are not heard at all. */
   readonly silent: Silent
+  readonly away: Silent
 }
 
 export class TelemetryExchange {
@@ -50,19 +53,16 @@ export class TelemetryExchange {
   }
 
   async collect(): Promise<ClusterTelemetry> {
-    const [own, { heard, silent }] = await Promise.all([
+    const [own, { heard, silent, away }] = await Promise.all([
       this.#sample(),
       askEveryPeer(this.#parts, { service: 'machine-telemetry' }),
     ])
     const others = heard.map(({ answer }) => answer['sampled'] as MachineTelemetry)
-    return { machines: [own, ...others], silent }
+    return { machines: [own, ...others], silent, away }
   }
 
   async #sample(): Promise<MachineTelemetry> {
-    const isFirst = this.#source === null
     this.#source ??= this.#createSource()
-    // Load is a difference; the first sample has nothing to differ from.
-    if (isFirst) await this.#source.sample()
     const sampled = await this.#source.sample()
     const telemetry = { ...sampled, machine: this.#parts.machine().state.self.name }
     const nowMs = Date.now()
@@ -82,6 +82,6 @@ export class TelemetryExchange {
           isRoot: process.getuid?.() === 0,
           useMacmon: settings.macmon,
         })
-      : createLinuxTelemetry(components)
+      : createLinuxTelemetry({ ...components, wait: (ms) => sleep(ms) })
   }
 }

@@ -8,7 +8,9 @@ import type { CollectedFacts } from './facts-source.ts'
 export async function askCluster(context: CliContext): Promise<CollectedFacts | null> {
   const daemon = findDaemon(homeDir(context.env))
   if (daemon === null) return null
-  const { machines, paths, local, silent } = (await daemon.get('/cluster/facts')) as ClusterFacts
-  for (const { name, reason } of silent) context.out.note(`${name} could not be asked: ${reason}`)
-  return { machines, paths, local }
+  const facts = (await daemon.get('/cluster/facts')) as ClusterFacts
+  const { machines, paths, links, local, silent, away } = facts
+  for (const { name, reason } of [...silent, ...away])
+    context.out.note(`${name} could not be asked: ${reason}`)
+  return { machines, paths, links, local }
 }

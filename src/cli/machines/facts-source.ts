@@ -7,6 +7,7 @@ import { replay } from '../../adapters/probers/access/recording.ts'
 import { createLinuxProber } from '../../adapters/probers/linux/linux-prober.ts'
 import { createMacProber } from '../../adapters/probers/mac/mac-prober.ts'
 import { pathTargets } from '../../core/doctor/run-doctor.ts'
+import type { LinkFact } from '../../core/links/link-fact.ts'
 import type { MachineFacts, PathFacts } from '../../core/machine-facts/machine.ts'
 import type { Prober } from '../../ports/prober.ts'
 import { type CliContext, UserError } from '../command.ts'
@@ -16,6 +17,8 @@ import { createLocalProber, localName } from './local-prober.ts'
 export interface CollectedFacts {
   readonly machines: readonly MachineFacts[]
   readonly paths: readonly PathFacts[]
+  /** What the links carry, as measured; captures and a machine alone tell nothing of it. */
+  readonly links: readonly LinkFact[]
   /** The machine we run on, where fixes can be applied; null for captures. */
   readonly local: string | null
 }
@@ -47,7 +50,7 @@ async function collectAll(context: CliContext, options: FactsOptions): Promise<C
     'No cluster is running here, so this is what one machine sees. Start one with "bushel up", or give captures with --from.',
   )
   const facts = await createLocalProber(context).probeMachine()
-  return { machines: [facts], paths: [], local: localName() }
+  return { machines: [facts], paths: [], links: [], local: localName() }
 }
 
 async function factsFromCaptures(context: CliContext, folder: string): Promise<CollectedFacts> {
@@ -72,7 +75,7 @@ async function factsFromCaptures(context: CliContext, folder: string): Promise<C
         prober.probePaths(targets.get(facts[index]?.name ?? '') ?? []),
       ),
     )
-    return { machines: facts, paths: paths.flat(), local: null }
+    return { machines: facts, paths: paths.flat(), links: [], local: null }
   } catch (error) {
     if (error instanceof CaptureFolderError) throw new UserError(error.message, { cause: error })
     throw error
@@ -94,5 +97,6 @@ function pick(all: CollectedFacts, names: string): CollectedFacts {
     ...all,
     machines,
     paths: all.paths.filter((path) => among(path.machine) && among(path.peer)),
+    links: all.links.filter((link) => link.ends.every((end) => among(end.machine))),
   }
 }

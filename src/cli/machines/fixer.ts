@@ -131,7 +131,6 @@ export async function undoChanges(components: FixerComponents): Promise<FixRepor
   const applied: string[] = []
   const failed: { summary: string; why: string }[] = []
   for (const change of open.toReversed()) {
-    components.say(`Taking back: ${change.summary}`)
     const why = await runAll(components, change.undo)
     if (why === null) {
       await components.journal.put({ ...change, state: 'undone' })

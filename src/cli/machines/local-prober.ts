@@ -28,11 +28,19 @@ export function runtimePython(context: CliContext): string | null {
   return existsSync(path) ? path : null
 }
 
+/** What only the daemon knows of the ranks on this machine. */
+export interface RankKnowledge {
+  readonly expectedRankPids: () => readonly number[]
+  readonly failedStartsThisBoot: () => number
+}
+
 export function createLocalProber(
   context: CliContext,
   access: MachineAccess = createRealAccess(context.env),
+  ranks: RankKnowledge | null = null,
 ): Prober {
   const components = {
+    ...ranks,
     name: localName(),
     access,
     nowMs: () => Date.now(),

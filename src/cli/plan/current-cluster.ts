@@ -1,12 +1,12 @@
 // The cluster at hand, as the planner wants it: what the machines say of themselves, and what already runs on
 // them. Null when no daemon runs here; the command then says so.
 import type { MachineId } from '../../core/ids.ts'
+import type { LinkFact } from '../../core/links/link-fact.ts'
 import type { MachineFacts } from '../../core/machine-facts/machine.ts'
-import { type LinkEntry, linkFigures } from '../../core/plan/cost/links.ts'
 import { type Measurements, applyMeasurements } from '../../core/plan/probe/apply.ts'
+import { planLinks } from '../../core/plan/probe/plan-links.ts'
 import type { MeasuredWorld, PlanLink, PlanMachine } from '../../core/plan/types.ts'
 import { buildTopology } from '../../core/topology/topology.ts'
-import type { Link } from '../../core/topology/links.ts'
 import type { PlanTables } from '../../models/plan-tables.ts'
 import { type ClusterView, type MachineView, clusterView } from '../../wire/cluster-view.ts'
 import type { CliContext } from '../command.ts'
@@ -39,6 +39,7 @@ export function clusterAtHand(context: CliContext, tables: PlanTables): CurrentC
     const view = clusterView.parse(await daemon.get('/cluster/view'))
     return clusterFrom({
       facts: facts.machines,
+      measuredLinks: facts.links,
       view,
       tables,
       store: readMeasurements(homeDir(context.env)),
@@ -49,6 +50,7 @@ export function clusterAtHand(context: CliContext, tables: PlanTables): CurrentC
 /** What the machines say of themselves and what was measured on them, as the planner wants it. */
 export function clusterFrom(given: {
   readonly facts: readonly MachineFacts[]
+  readonly measuredLinks: readonly LinkFact[]
   readonly view: ClusterView
   readonly tables: PlanTables
   readonly store: Measurements
@@ -59,8 +61,12 @@ export function clusterFrom(given: {
     return seen === undefined ? [] : [planMachine(one, { seen, view, tables })]
   })
   const idOf = new Map(machines.map((machine) => [machine.name, machine.id]))
-  const { links: found } = buildTopology(facts)
-  const links = found.flatMap((link) => planLinks(link, { idOf, entries: tables.links }))
+  const links = planLinks({
+    links: buildTopology(facts).links,
+    measured: given.measuredLinks,
+    entries: tables.links,
+    idOf,
+  })
   const inFloat32 = facts.length > 0 && facts.every(computesInFloat32)
   return { ...applyMeasurements({ machines, links }, store, presentOf(facts, idOf)), inFloat32 }
 }
@@ -96,24 +102,4 @@ function planMachine(
     running,
     diskBytesPerSecond: null,
   }
-}
-
-/** One for each direction; a link whose class the table does not have is no link to plan with. */
-function planLinks(
-  { class: kind, ends, gbps }: Link,
-  about: { idOf: ReadonlyMap<string, MachineId>; entries: readonly LinkEntry[] },
-): readonly PlanLink[] {
-  const ids = ends.map((end) => about.idOf.get(end.machine))
-  const entry = about.entries.find((one) => one.class === kind)
-  const [source, target] = ids
-  if (entry === undefined || source === undefined || target === undefined) return []
-  const bytesPerSecond = gbps.known ? (gbps.value * 1e9) / 8 : undefined
-  const figures = linkFigures(entry, {
-    bytesPerSecond:
-      bytesPerSecond === undefined ? undefined : Math.min(bytesPerSecond, entry.bytesPerSecond),
-  })
-  return [
-    { source, target, figures },
-    { source: target, target: source, figures },
-  ]
 }

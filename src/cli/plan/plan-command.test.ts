@@ -96,6 +96,26 @@ test('bushel plan takes the cluster at hand when it is given one', async () => {
   assert.match(text, /Chosen: single/)
 })
 
+test('bushel plan says that a link was measured, and what it was said to carry', async () => {
+  const asked = request('llama-3.3-70b', '2xM4Pro-48,10gbe')
+  const links = asked.links.map((link) => ({
+    ...link,
+    figures: {
+      ...link.figures,
+      bytesPerSecond: 6.2e6,
+      measured: { nominalBytesPerSecond: 1.25e9, ageMs: 125_000 },
+    },
+  }))
+  const command = createPlanCommand(() =>
+    Promise.resolve({ ...asked, links, stale: [], inFloat32: false }),
+  )
+  const { text } = await run(['llama-3.3-70b'], (target, context) =>
+    command.register(target, context),
+  )
+  assert.match(text, /│ ethernet, 6\.2 MB\/s \(measured 2 min 5 s ago, 1\.3 GB\/s nominal\)/)
+  assert.match(text, /rests on: partly measured here/)
+})
+
 test('bushel plan answers bad words with one clear sentence', async () => {
   const complaint = async (...words: string[]): Promise<string> =>
     (await run(words)).error?.message ?? 'planned'

@@ -9,7 +9,7 @@ import type {
   RankedPlan,
   Shortage,
 } from '../../core/plan/types.ts'
-import { formatBytes } from '../../core/units.ts'
+import { formatBytes, formatDuration } from '../../core/units.ts'
 import { duration, figure, table, tokens } from './text.ts'
 
 const barWidth = 24
@@ -86,8 +86,8 @@ function bar(part: number): string {
   return '█'.repeat(filled) + '░'.repeat(barWidth - filled)
 }
 
-function linkBetween(links: readonly PlanLink[], a: string, b: string): string {
-  const link = links
+function bestLink(links: readonly PlanLink[], a: string, b: string): PlanLink | undefined {
+  return links
     .filter(
       (entry) =>
         (entry.source === a && entry.target === b) || (entry.source === b && entry.target === a),
@@ -97,9 +97,21 @@ function linkBetween(links: readonly PlanLink[], a: string, b: string): string {
         Number(y.figures.class === 'rdma') - Number(x.figures.class === 'rdma') ||
         y.figures.bytesPerSecond - x.figures.bytesPerSecond,
     )[0]
-  return link === undefined
-    ? 'no link'
-    : `${link.figures.class}, ${formatBytes(link.figures.bytesPerSecond)}/s`
+}
+
+/** What a link is planned with, and what that rests on. */
+function linkText(link: PlanLink | undefined): string {
+  if (link === undefined) return 'no link'
+  const { class: kind, bytesPerSecond, hopSeconds, measured } = link.figures
+  const basis = [
+    ...(measured === undefined ? [] : [`measured ${formatDuration(measured.ageMs)} ago`]),
+    ...(measured?.nominalBytesPerSecond == null
+      ? []
+      : [`${formatBytes(measured.nominalBytesPerSecond)}/s nominal`]),
+    ...(hopSeconds === undefined ? [] : [`hop of ${duration(hopSeconds)} probed`]),
+  ]
+  const words = `${kind}, ${formatBytes(bytesPerSecond)}/s`
+  return basis.length === 0 ? words : `${words} (${basis.join(', ')})`
 }
 
 /** Stages from top to bottom, the ranks of a world side by side under one bracket. */
@@ -115,7 +127,7 @@ export function drawGroup(
     const previous = group.stages[index - 1]
     if (previous !== undefined)
       lines.push(
-        `  │ ${linkBetween(links, previous.ranks[0]?.machine ?? '', stage.ranks[0]?.machine ?? '')}`,
+        `  │ ${linkText(bestLink(links, previous.ranks[0]?.machine ?? '', stage.ranks[0]?.machine ?? ''))}`,
       )
     const wide = stage.ranks.length > 1
     for (const [rank, entry] of stage.ranks.entries()) {

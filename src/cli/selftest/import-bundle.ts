@@ -27,7 +27,9 @@ export async function readBundle(path: string): Promise<SelftestBundle> {
     text = await readFile(path, 'utf8')
   } catch (error) {
     if (error instanceof UserError) throw error
-    throw new UserError(`Cannot read "${path}": ${(error as Error).message}`, { cause: error })
+    const { code, message } = error as NodeJS.ErrnoException
+    const why = code === 'ENOENT' ? 'there is no such file' : message
+    throw new UserError(`Cannot read "${path}": ${why}`, { cause: error })
   }
   const parsed = selftestBundle.safeParse(jsonOrNull(text))
   if (parsed.success) return parsed.data

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createRunCommand } from '../../adapters/probers/access/real-access.ts'
 import { textOf } from '../../adapters/probers/outcome.ts'
 import { createLinuxTelemetry } from '../../adapters/telemetry/linux-telemetry.ts'
@@ -24,7 +25,7 @@ const doctorStep: SelftestStep = {
   id: 'doctor',
   title: 'the doctor looks at this machine',
   run: async ({ facts }) => {
-    const { counts } = diagnose({ machines: [facts], paths: [] })
+    const { counts } = diagnose({ machines: [facts], paths: [], links: [] })
     return {
       kind: 'ran',
       summary: `${counts.fail} wrong, ${counts.warn} to look at, ${counts.unknown} could not be checked, ${counts.pass} right`,
@@ -40,8 +41,6 @@ const telemetryStep: SelftestStep = {
   run: async (bench) => {
     const began = bench.nowMs()
     const source = telemetrySource(bench)
-    // Load on Linux is a difference, so the second sample is the one that counts.
-    await source.sample()
     const sample = await source.sample()
     const rows = measuredOf(sample, bench.label)
     const throttled = findThrottling(sample, bench.nowMs()).map((one) => one.evidence)
@@ -64,7 +63,7 @@ function telemetrySource(bench: SelftestBench) {
         isRoot: process.getuid?.() === 0,
         useMacmon: bench.useMacmon,
       })
-    : createLinuxTelemetry({ machine: label, access, nowMs })
+    : createLinuxTelemetry({ machine: label, access, nowMs, wait: (ms) => sleep(ms) })
 }
 
 const units = {

@@ -148,7 +148,7 @@ async function diagnoseRedacted(machine: BundleMachine): Promise<string[]> {
     machine.platform === 'macos'
       ? createMacProber(components)
       : createLinuxProber({ ...components, linkSettings: {} })
-  const diagnosis = diagnose({ machines: [await prober.probeMachine()], paths: [] })
+  const diagnosis = diagnose({ machines: [await prober.probeMachine()], paths: [], links: [] })
   return renderDiagnosis(diagnosis, { verbose: true }).trimEnd().split('\n')
 }
 

@@ -231,7 +231,7 @@ function setupCommands(
 function networkRing(request: MlxConfigRequest, links: readonly Link[]): MlxConfig {
   if (request.backend !== null && request.backend !== 'ring')
     return refused(`${request.backend} runs over Thunderbolt, not over a network`)
-  const network = links.filter((link) => link.class === 'ethernet' || link.class === 'wifi')
+  const network = links.filter((link) => link.proof === 'same-subnet')
   const ring = findTcpRing(
     request.machines.map((one) => one.name),
     network,

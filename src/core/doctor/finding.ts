@@ -1,5 +1,6 @@
 // What the doctor says: one finding per check and subject, with the evidence and the exact next step.
 import type { Citation } from '../citation.ts'
+import type { LinkFact } from '../links/link-fact.ts'
 import type { Fact, Unknown, UnknownKind } from '../machine-facts/fact.ts'
 import type { MachineFacts, PathFacts } from '../machine-facts/machine.ts'
 import type { Cable } from '../topology/cables.ts'
@@ -31,6 +32,7 @@ export interface Finding {
 export interface DoctorInput {
   readonly machines: readonly MachineFacts[]
   readonly paths: readonly PathFacts[]
+  readonly links: readonly LinkFact[]
   readonly topology: Topology
 }
 
@@ -100,6 +102,7 @@ export type CheckId =
   | 'restart'
   | 'listings'
   | 'jaccl-build'
+  | 'measured-links'
   | 'linux-memory'
   | 'linux-links'
   | 'linux-runtime'

@@ -20,7 +20,7 @@ async function h200(): Promise<MachineFacts> {
 }
 
 const look = (facts: MachineFacts): readonly string[] =>
-  troubles(diagnose({ machines: [facts], paths: [] }))
+  troubles(diagnose({ machines: [facts], paths: [], links: [] }))
 
 test('diagnose() finds nothing wrong with the captured H200', async () => {
   assert.deepEqual(look(await h200()), [])

@@ -41,7 +41,7 @@ function findingText(finding: Finding): string {
 const briefText = (finding: Finding): string =>
   `${signs[finding.level]} check ${finding.number}, ${finding.evidence}`
 
-/** Many checks often fail to look for one reason, so the step that helps is said once. */
+/** Many checks often fail to look for one reason, so the step that helps is said once, as are machines. */
 function unknownText(findings: readonly Finding[]): string {
   const steps = new Map<string, Finding[]>()
   for (const finding of findings) {
@@ -49,11 +49,32 @@ function unknownText(findings: readonly Finding[]): string {
     steps.set(next, [...(steps.get(next) ?? []), finding])
   }
   return [...steps]
-    .flatMap(([next, group]) => [
-      ...group.map(briefText),
-      ...(next === '' ? [] : [`    → ${next}`]),
-    ])
+    .flatMap(([next, group]) => [...unknownLines(group), ...(next === '' ? [] : [`    → ${next}`])])
     .join('\n')
+}
+
+function unknownLines(findings: readonly Finding[]): readonly string[] {
+  const lines = new Map<string, { readonly machines: Set<string>; readonly finding: Finding }>()
+  for (const finding of findings) {
+    const why = reasonOf(finding)
+    const line = lines.get(`${finding.number} ${why}`) ?? { machines: new Set(), finding }
+    for (const machine of finding.machines) line.machines.add(machine)
+    lines.set(`${finding.number} ${why}`, line)
+  }
+  return [...lines.values()].map(({ machines, finding }) =>
+    reasonOf(finding) === finding.evidence
+      ? briefText(finding)
+      : `${signs[finding.level]} check ${finding.number}, ${[...machines].join(', ')}: ${reasonOf(finding)}`,
+  )
+}
+
+/** The evidence without the machine that it begins with. */
+function reasonOf({ evidence, machines }: Finding): string {
+  const [machine] = machines
+  const start = `${machine ?? ''}: `
+  return machines.length === 1 && evidence.startsWith(start)
+    ? evidence.slice(start.length)
+    : evidence
 }
 
 function summary({ counts }: Diagnosis): string {
@@ -64,8 +85,10 @@ function summary({ counts }: Diagnosis): string {
     [counts.pass, 'right'],
     [counts.skip, 'waiting or not asked for'],
   ] as const
-  return parts
+  const told = parts
     .filter(([count]) => count > 0)
     .map(([count, words]) => `${count} ${words}`)
     .join(', ')
+  if (told === '') return 'There was nothing to check.'
+  return counts.fail + counts.warn + counts.unknown === 0 ? `Nothing is wrong: ${told}` : told
 }

@@ -166,6 +166,27 @@ test('diagnose() names whose RDMA is off in the captured pair', async () => {
   assert.deepEqual(fails, ['6 macbook sees no RDMA offered by studio'])
 })
 
+test('diagnose() calls no cable missing while both ends see a Mac that is not named', async () => {
+  const diagnosis = await diagnoseMachines(await readCaptureFolders(captureFolder('dock-pair')))
+  const cabled = diagnosis.findings.find((one) => one.number === 5)
+  assert.equal(cabled?.level, 'unknown')
+  assert.match(
+    cabled?.evidence ?? '',
+    /macbook sees a Mac Studio at port 3 and studio sees a MacBook Pro at port 6/,
+  )
+  assert.equal(diagnosis.counts.fail, 0)
+  // What several machines could not tell for one reason is said once.
+  assert.match(
+    renderDiagnosis(diagnosis, { verbose: false }),
+    /\? check 1, macbook, studio: the captures hold no output of sw_vers\n/,
+  )
+})
+
+test('renderDiagnosis() says so when nothing is wrong', async () => {
+  const text = renderDiagnosis(await withSickness({}), { verbose: false })
+  assert.match(text, /^Nothing is wrong: \d+ right/)
+})
+
 test('diagnose() offers fixes that say how they are taken back', async () => {
   const fixes = async (
     changes: Readonly<Record<string, Changes>>,
@@ -238,7 +259,7 @@ test('diagnose() names check 18 for a rank that our own supervisor does not know
     expectedRankPids: () => [78],
     failedStartsThisBoot: () => 3,
   }).probeMachine()
-  const { findings } = diagnose({ machines: [facts], paths: [] })
+  const { findings } = diagnose({ machines: [facts], paths: [], links: [] })
   const stale = findings.filter((one) => one.number === 18)
   assert.deepEqual(
     stale.map((one) => one.level),

@@ -1,8 +1,10 @@
 // Runs every check, lets those wait whose cause has already been named, and counts what is left.
 import { findingIds } from '../citation.ts'
+import type { LinkFact } from '../links/link-fact.ts'
 import type { MachineFacts, PathFacts } from '../machine-facts/machine.ts'
 import { buildTopology } from '../topology/topology.ts'
 import { listingsCheck } from './checks/listing-checks.ts'
+import { measuredLinksCheck } from './checks/link-checks.ts'
 import * as linux from './checks/linux-checks.ts'
 import * as addresses from './checks/address-checks.ts'
 import * as firewalls from './checks/firewall-checks.ts'
@@ -37,6 +39,7 @@ export const allChecks: readonly Check[] = [
   system.restartCheck,
   listingsCheck,
   rdma.jacclBuildCheck,
+  measuredLinksCheck,
   linux.linuxMemoryCheck,
   linux.linuxLinksCheck,
   linux.linuxRuntimeCheck,
@@ -53,6 +56,7 @@ export interface Diagnosis {
 export function diagnose(input: {
   readonly machines: readonly MachineFacts[]
   readonly paths: readonly PathFacts[]
+  readonly links: readonly LinkFact[]
 }): Diagnosis {
   const topology = buildTopology(input.machines)
   const blocking: Blocker[] = []

@@ -29,7 +29,7 @@ test('measureLink() gives median round trip and speed beside what could be expec
   assert.ok(Math.abs((measured.gbps?.slower ?? 0) - 9.2) < 0.01)
   assert.equal(measured.expectedGbps, 9)
   assert.equal(measured.slow, false)
-  assert.equal(measured.likelyCause, null)
+  assert.deepEqual([measured.likelyCause, measured.next], [null, null])
 })
 
 test('measureLink() flags a throttled link', () => {
@@ -49,23 +49,25 @@ test('measureLink() does not blame a fast link for a slow probe', () => {
   assert.equal(measureLink(samples(2), thunderbolt).slow, true)
 })
 
-test('measureLink() names the likely cause', () => {
-  const cause = (gbps: number, context: Partial<LinkContext>, backward = gbps): string =>
-    measureLink(samples(gbps, backward), { ...ethernet, ...context }).likelyCause ?? ''
-  assert.match(cause(1, { duplex: known('half') }), /half duplex/)
+test('measureLink() names the likely cause and what to try', () => {
+  const cause = (gbps: number, context: Partial<LinkContext>, backward = gbps): string => {
+    const { likelyCause, next } = measureLink(samples(gbps, backward), { ...ethernet, ...context })
+    return `${likelyCause}: ${next}`
+  }
+  assert.match(cause(1, { duplex: known('half') }), /half duplex: replace the cable/)
   assert.match(
     cause(0.92, {
       class: 'thunderbolt-ip',
       nominalGbps: known(80),
       otherGbps: [{ class: 'ethernet', gbps: 1 }],
     }),
-    /take the ethernet link \(1 Gb\/s\)/,
+    /takes the ethernet link \(1 Gb\/s\)/,
   )
   assert.match(
     cause(9, { class: 'thunderbolt-ip', nominalGbps: known(40), via: ['ThunderBay Flex 8'] }),
-    /ThunderBay Flex 8 in between/,
+    /ThunderBay Flex 8 in between limits the link: run a cable straight/,
   )
-  assert.match(cause(1, {}, 8), /only one direction is slow \(forward\)/)
+  assert.match(cause(1, {}, 8), /only one direction is slow \(forward\): look at the load/)
   assert.match(cause(0.2, { class: 'wifi', nominalGbps: known(1) }), /use a cable/)
   assert.match(cause(3, { class: 'rdma', nominalGbps: known(80) }), /another Thunderbolt 5 cable/)
   const jittery = {

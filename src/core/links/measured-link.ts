@@ -43,7 +43,9 @@ export interface MeasuredLink {
   } | null
   readonly expectedGbps: number | null
   readonly slow: boolean
+  /** Why it is slow, as far as that can be told, and what to try. */
   readonly likelyCause: string | null
+  readonly next: string | null
 }
 
 export const linkLimits = {
@@ -72,15 +74,14 @@ export function measureLink(samples: LinkSamples, context: LinkContext): Measure
   const expectedGbps = expected(context)
   const slow =
     gbps !== null && expectedGbps !== null && gbps.slower < expectedGbps * linkLimits.slowShare
+  const found = slow && gbps !== null ? causeOf({ gbps, context, roundTripMicros }) : null
   return {
     roundTripMicros,
     gbps,
     expectedGbps,
     slow,
-    likelyCause:
-      slow && gbps !== null
-        ? causeOf({ gbps, context, roundTripMicros, expectedGbps: expectedGbps ?? 0 })
-        : null,
+    likelyCause: found?.cause ?? null,
+    next: found?.next ?? null,
   }
 }
 
@@ -111,31 +112,51 @@ function quantile(sorted: readonly number[], share: number): number {
   return sorted[at] ?? 0
 }
 
+interface Cause {
+  readonly cause: string
+  readonly next: string
+}
+
 function causeOf(seen: {
   readonly gbps: NonNullable<MeasuredLink['gbps']>
   readonly context: LinkContext
   readonly roundTripMicros: MeasuredLink['roundTripMicros']
-  readonly expectedGbps: number
-}): string {
+}): Cause {
   const { context, gbps } = seen
   if (context.duplex.known && context.duplex.value === 'half')
-    return 'the link runs half duplex: replace the cable and let both ends negotiate'
+    return {
+      cause: 'the link runs half duplex',
+      next: 'replace the cable and let both ends negotiate',
+    }
   const taken = context.otherGbps.find(
     (other) =>
       Math.abs(gbps.slower - other.gbps * linkLimits.usableShare) <=
       other.gbps * linkLimits.matchShare,
   )
   if (taken !== undefined)
-    return `the traffic seems to take the ${taken.class} link (${taken.gbps} Gb/s) instead: look at the route`
+    return {
+      cause: `the traffic takes the ${taken.class} link (${taken.gbps} Gb/s) instead`,
+      next: 'look at the route to the other machine (check 13 on a Mac, "ip route get" on Linux)',
+    }
   const faster = Math.max(gbps.forward, gbps.backward)
   if (gbps.slower < faster * linkLimits.skewShare)
-    return `only one direction is slow (${gbps.forward < gbps.backward ? 'forward' : 'backward'}): look at the load of the receiving machine`
-  if (context.via.length > 0) return `${context.via.join(' and ')} in between limits the link`
-  if (context.class === 'wifi') return 'Wi-Fi shares the air: use a cable'
+    return {
+      cause: `only one direction is slow (${gbps.forward < gbps.backward ? 'forward' : 'backward'})`,
+      next: 'look at the load of the machine that receives',
+    }
+  if (context.via.length > 0)
+    return {
+      cause: `${context.via.join(' and ')} in between limits the link`,
+      next: 'run a cable straight from one machine to the other',
+    }
+  if (context.class === 'wifi') return { cause: 'Wi-Fi shares the air', next: 'use a cable' }
   const { roundTripMicros: trips } = seen
   if (trips !== null && trips.p99 > trips.median * linkLimits.jitterRatio)
-    return 'round trips vary widely: something else uses the link or the CPU'
+    return {
+      cause: 'round trips vary widely, so something else uses the link or the CPU',
+      next: 'look at what else runs on both machines',
+    }
   return context.class === 'ethernet'
-    ? 'the cable, the switch or a limit on the way: look at both ends of it'
-    : 'the cable or a limit on the way: try another Thunderbolt 5 cable'
+    ? { cause: 'the cable, the switch or a limit on the way', next: 'look at both ends of it' }
+    : { cause: 'the cable or a limit on the way', next: 'try another Thunderbolt 5 cable' }
 }

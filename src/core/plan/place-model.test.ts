@@ -161,6 +161,12 @@ test('placeModel() obeys pin, avoid, keep-free, clients and batteries', () => {
   }
   const none = placeModel(clients)
   assert.ok(none.kind === 'no-machines' && /none of the 3 machines may serve/.test(none.message))
+  const nameless = { ...asked, machines: asked.machines.map((one) => ({ ...one, chip: null })) }
+  const unmeasured = placeModel(nameless)
+  assert.ok(
+    unmeasured.kind === 'no-machines' &&
+      /how fast m3ultra-1, m3ultra-2, m4pro-1 can be.*run "bushel probe"/.test(unmeasured.message),
+  )
   const battery = {
     ...asked,
     machines: asked.machines.map((machine) => ({ ...machine, onBattery: machine.id !== pro })),

@@ -42,7 +42,7 @@ export function placeModel(request: PlanRequest, options: PlaceOptions = {}): Pl
     .map(({ index }) => index)
   const problem = pinProblem(request, cluster, eligible)
   if (problem !== null) return { kind: 'no-machines', message: problem }
-  if (eligible.length === 0) return { kind: 'no-machines', message: noMachines(request) }
+  if (eligible.length === 0) return { kind: 'no-machines', message: noMachines(request, unknown) }
   const result = search(request, { cluster, eligible, pinned, constants })
   if (result.found.length === 0)
     return {
@@ -94,8 +94,10 @@ function pinProblem(
   return null
 }
 
-function noMachines(request: PlanRequest): string {
+function noMachines(request: PlanRequest, unknown: readonly PlanMachine[]): string {
   if (request.machines.length === 0) return 'the cluster has no machines'
+  if (unknown.length === request.machines.length)
+    return `nobody knows how fast ${unknown.map(({ name }) => name).join(', ')} can be: no chip that the table knows, and nothing measured; run "bushel probe"`
   return `none of the ${request.machines.length} machines may serve: they are clients, on battery, avoided, kept free or never measured`
 }
 

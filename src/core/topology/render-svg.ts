@@ -106,8 +106,12 @@ function drawNetworks(topology: Topology, height: number): string {
 function titleOf(topology: Topology): string {
   const machines = topology.machines.length
   const cables = topology.links.filter((link) => link.proof === 'cable').length
+  const hasMacs = topology.machines.some((machine) => machine.platform === 'macos')
   const plural = (n: number, word: string): string => `${n} ${word}${n === 1 ? '' : 's'}`
-  return `${plural(machines, 'machine')}, ${plural(cables, 'Thunderbolt cable')}`
+  // Only Macs tell of cables: none seen among others says nothing.
+  return hasMacs
+    ? `${plural(machines, 'machine')}, ${plural(cables, 'Thunderbolt cable')}`
+    : `${plural(machines, 'machine')}, ${plural(topology.links.length, 'link')}`
 }
 
 /** Two machines stand side by side; more of them need room on a circle that grows with their number. */
@@ -143,8 +147,8 @@ function drawCard(machine: TopologyMachine, at: Point): string {
     ? `${machine.platform === 'macos' ? 'macOS' : 'Linux'} ${machine.system.value}`
     : null
   const lines = [
-    known([chip ?? (machine.model.known ? machine.model.value : null), memory]),
-    system ?? (machine.platform === 'macos' ? 'macOS' : 'Linux'),
+    chip ?? (machine.model.known ? machine.model.value : null) ?? '',
+    known([memory, system ?? (machine.platform === 'macos' ? 'macOS' : 'Linux')]),
   ].filter((line) => line !== '')
   const text = (cls: string, dy: number, content: string): string =>
     `<text class="${cls}" x="${left + 14}" y="${top + dy}">${escape(shorten(content, cls === 'name' ? 22 : 32))}</text>`

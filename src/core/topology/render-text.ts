@@ -18,11 +18,17 @@ export function linkClassName(link: LinkClass): string {
 export function renderText(topology: Topology): string {
   const cabled = topology.links.filter((link) => link.proof === 'cable')
   const network = topology.links.filter((link) => link.proof === 'same-subnet')
+  const strangers = (named: boolean): readonly Stranger[] =>
+    topology.strangers.filter((one) => one.identityKnown === named)
   const sections = [
     section('Machines', topology.machines.map(machineLine)),
     section('Thunderbolt cables', cabled.flatMap(linkLines)),
     section('Networks that both have an address on', network.flatMap(linkLines)),
-    section('Cables to machines that are not here', topology.strangers.map(strangerLine)),
+    section('Cables to machines that are not here', strangers(true).map(strangerLine)),
+    section(
+      'Cables whose other end was not named, so it may be here',
+      strangers(false).map(strangerLine),
+    ),
     section(
       'Listings that contradict each other',
       topology.contradictions.map((one) => `${one.machine}: ${one.detail}`),
@@ -68,37 +74,44 @@ function strangerLine(stranger: Stranger): string {
   const port = stranger.receptacle.known ? `port ${stranger.receptacle.value}` : 'a port'
   const model = stranger.peerModel.known ? ` (${stranger.peerModel.value})` : ''
   const via = stranger.via.length > 0 ? ` through ${stranger.via.join(', ')}` : ''
-  const doubt = stranger.identityKnown
-    ? ''
-    : '; its identity was not printed, so it may be one of these'
-  return `${stranger.machine} ${port}${via}: ${stranger.peerName}${model}${doubt}`
+  return `${stranger.machine} ${port}${via}: ${stranger.peerName}${model}`
 }
 
 function shapeLines(topology: Topology): readonly string[] {
   if (topology.machines.length < 2) return ['one machine alone: no shape']
+  const { rdma, thunderbolt, network } = topology
+  // Only Macs tell of cables; and only what a better shape does not already give is worth a line.
+  const hasMacs = topology.machines.some((machine) => machine.platform === 'macos')
   return [
-    ...describeShape('RDMA', topology.rdma),
-    // Only what RDMA does not already give is worth a line.
-    ...(topology.rdma.mesh ? [] : describeShape('Thunderbolt', topology.thunderbolt)),
+    ...(hasMacs ? describeShape('RDMA', rdma, 'no RDMA between') : []),
+    ...(hasMacs && !rdma.mesh
+      ? describeShape('Thunderbolt', thunderbolt, 'no cable was seen between')
+      : []),
+    ...(rdma.mesh || thunderbolt.mesh
+      ? []
+      : describeShape('Network', network, 'no network in common for')),
   ]
 }
 
-function describeShape(over: string, shape: ShapeReport): readonly string[] {
+function describeShape(over: string, shape: ShapeReport, lacking: string): readonly string[] {
   const lines: string[] = []
-  if (shape.mesh) lines.push(`${over}: every pair is cabled (mesh)`)
+  const joined = over === 'Network' ? 'shares one' : 'is cabled (mesh)'
+  if (shape.mesh) lines.push(`${over}: every pair ${joined}`)
   else if (shape.ring !== null)
     lines.push(`${over}: ring ${[...shape.ring, shape.ring[0]].join(' → ')}`)
   else lines.push(`${over}: neither mesh nor ring over all machines`)
   if (!shape.mesh) {
     const pairs = shape.missingPairs.map((pair) => pair.join('–')).join(', ')
-    lines.push(`${over}: no cable between ${pairs}`)
+    lines.push(`${over}: ${lacking} ${pairs}`)
     const groups = shape.groups.filter((group) => group.length > 1)
     if (groups.length > 0)
       lines.push(
-        `${over}: fully cabled groups ${groups.map((group) => group.join('+')).join(', ')}`,
+        `${over}: groups that are a mesh ${groups.map((group) => group.join('+')).join(', ')}`,
       )
   }
   for (const { pair, cables } of shape.multiple)
-    lines.push(`${over}: ${cables} cables between ${pair.join(' and ')}`)
+    lines.push(
+      `${over}: ${cables} ${over === 'Network' ? 'networks' : 'cables'} between ${pair.join(' and ')}`,
+    )
   return lines
 }

@@ -15,6 +15,8 @@ export interface Topology {
   /** Over links that carry RDMA, and over all Thunderbolt cables. */
   readonly rdma: ShapeReport
   readonly thunderbolt: ShapeReport
+  /** Over everything on which two machines have addresses. */
+  readonly network: ShapeReport
   readonly contradictions: readonly (Contradiction & { readonly machine: string })[]
 }
 
@@ -57,6 +59,10 @@ export function buildTopology(machines: readonly MachineFacts[]): Topology {
       overThunderbolt.filter((link) => link.class === 'rdma'),
     ),
     thunderbolt: reportShape(names, overThunderbolt),
+    network: reportShape(
+      names,
+      links.filter((link) => link.ends.every((end) => end.address !== null)),
+    ),
     contradictions: machines.flatMap((facts) =>
       findContradictions(facts).map((one) => ({ ...one, machine: facts.name })),
     ),

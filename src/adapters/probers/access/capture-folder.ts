@@ -27,10 +27,14 @@ export async function readCaptureFolders(folder: string): Promise<readonly Captu
     const entries = await readdir(folder, { withFileTypes: true })
     names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
   } catch (error) {
-    throw new CaptureFolderError(
-      `Cannot read captures from "${folder}": ${(error as Error).message}`,
-      { cause: error },
-    )
+    const { code, message } = error as NodeJS.ErrnoException
+    const why =
+      code === 'ENOENT'
+        ? 'there is no such folder'
+        : code === 'ENOTDIR'
+          ? 'it is no folder'
+          : message
+    throw new CaptureFolderError(`Cannot read captures from "${folder}": ${why}`, { cause: error })
   }
   if (names.length === 0)
     throw new CaptureFolderError(

@@ -115,8 +115,27 @@ function pairFindings(input: DoctorInput, all: readonly MachineFacts[]): readonl
     ...throughDocks,
     ...thunderbolt.missingPairs
       .filter((pair) => pair.every((name) => names.includes(name)))
-      .map((pair) => missingPair(all, pair)),
+      .map((pair) => nameless(input, pair) ?? missingPair(all, pair)),
   ]
+}
+
+/** Both ends see a Mac that is not named: it may be the other one, and a missing cable is not proven. */
+function nameless(input: DoctorInput, pair: readonly [string, string]): Observation | null {
+  const seen = pair.map((name) =>
+    input.topology.strangers.find((one) => one.machine === name && !one.identityKnown),
+  )
+  if (seen.some((one) => one === undefined)) return null
+  const texts = seen.flatMap((one) => {
+    if (one === undefined) return []
+    const port = one.receptacle.known ? ` at port ${one.receptacle.value}` : ''
+    return [`${one.machine} sees a ${one.peerName}${port}`]
+  })
+  return {
+    machines: pair,
+    level: 'unknown',
+    evidence: `${texts.join(' and ')}, without the identity that would tell whether they see each other`,
+    next: 'Run "system_profiler SPThunderboltDataType -json" on both, and look for "domain_uuid_key".',
+  }
 }
 
 function missingPair(all: readonly MachineFacts[], pair: readonly [string, string]): Observation {

@@ -13,6 +13,8 @@ export interface LinkFigures {
   readonly latencySeconds: number
   /** Measured on this cluster, stage to stage. */
   readonly hopSeconds?: number
+  /** The figures come from the link itself, not from its class alone. */
+  readonly measured?: { readonly nominalBytesPerSecond: number | null; readonly ageMs: number }
 }
 
 /** A world measured by a probe, with the GPU in the loop. */

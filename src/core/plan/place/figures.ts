@@ -174,10 +174,25 @@ function restsOn(context: FigureContext, groups: readonly Group[]): PlanFigures[
     const used = [measured.memory]
     if (group.stages.some((stage) => stage.world !== null)) used.push(measured.collectives)
     if (group.stages.length > 1) used.push(measured.hops)
+    if (usesMeasuredLink(context.bench, group)) used.push(true)
     return used
   })
   if (flags.every(Boolean)) return 'measured here'
   return flags.some(Boolean) ? 'partly measured here' : 'chip table'
+}
+
+function usesMeasuredLink(bench: Bench, group: Group): boolean {
+  const hops = group.stages
+    .slice(1)
+    .map((stage, index) => bestLink(bench, group.stages[index]?.members ?? [], stage.members))
+  const rings = group.stages.flatMap(({ world }) =>
+    world === null || world.measured
+      ? []
+      : world.members.map((member, at) =>
+          bench.cluster.link(member, world.members[(at + 1) % world.members.length] ?? member),
+        ),
+  )
+  return [...hops, ...rings].some((link) => link?.measured !== undefined)
 }
 
 function regimeOf(
