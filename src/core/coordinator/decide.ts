@@ -3,6 +3,7 @@
 import { type Decision, decision } from '../cluster/decision.ts'
 import { wantedDeployments } from '../cluster/desired.ts'
 import { groupsSeen } from '../cluster/groups.ts'
+import type { GroupId } from '../ids.ts'
 import { type Epoch, compareEpochs } from '../cluster/record.ts'
 import type { MachineState, Moment } from '../cluster/state.ts'
 import {
@@ -11,7 +12,7 @@ import {
   highestEpoch,
   settledCoordinator,
 } from '../membership/view.ts'
-import { reconcile, stopUnwanted } from './reconcile.ts'
+import { mend, reconcile, stopUnwanted } from './reconcile.ts'
 import { advanceStart } from './starts.ts'
 
 export function decideCoordinator(state: MachineState, moment: Moment): Decision {
@@ -36,9 +37,13 @@ export function decideCoordinator(state: MachineState, moment: Moment): Decision
   }
   const groups = groupsSeen(state)
   for (const start of state.starts.values()) advanceStart(state, { start, groups, moment, out })
-  for (const view of groups) stopUnwanted(state, { view, groups, nowMs, out })
+  const mending = new Set<GroupId>()
+  for (const view of groups) {
+    if (mend(state, { view, groups, nowMs, out })) mending.add(view.group)
+    else stopUnwanted(state, { view, nowMs, out })
+  }
   for (const deployment of wantedDeployments(state.registers)) {
-    reconcile(state, { deployment, groups, moment, out })
+    reconcile(state, { deployment, groups, mending, moment, out })
   }
   return out
 }

@@ -27,12 +27,11 @@ import { planted } from '../planted.ts'
 /** Groups of removed deployments, and what is left of broken or abandoned ones, are taken down. */
 export function stopUnwanted(
   state: MachineState,
-  step: { view: GroupView; groups: readonly GroupView[]; nowMs: number; out: Decision },
+  { view, nowMs, out }: { view: GroupView; nowMs: number; out: Decision },
 ): void {
-  const { view, nowMs, out } = step
   if (view.leftovers.length > 0 && view.status === 'ready')
     orderLeftoversStop(state, { view, nowMs, out })
-  if (state.starts.has(view.group) || reforms(state, step)) return
+  if (state.starts.has(view.group)) return
   const why = unwantedBecause(state, view, nowMs)
   if (why === null) return
   const { drain } = why
@@ -43,13 +42,13 @@ export function stopUnwanted(
 }
 
 /** A group that lost a part is put together again where that is possible; true when it is or will be. */
-function reforms(
+export function mend(
   state: MachineState,
   step: { view: GroupView; groups: readonly GroupView[]; nowMs: number; out: Decision },
 ): boolean {
   const { view, out, nowMs } = step
-  if (view.status !== 'broken' || isDeploymentRemoved(state.registers, view.deployment))
-    return false
+  if (view.status !== 'broken' || state.starts.has(view.group)) return false
+  if (isDeploymentRemoved(state.registers, view.deployment)) return false
   // Somebody refused or was lost on the way: then it starts from the beginning.
   if ((state.heldOff.get(view.deployment) ?? -Infinity) > nowMs) return false
   if (view.ranks.some((rank) => isJustBack(state, rank.machine, nowMs))) return true
@@ -92,6 +91,8 @@ function isJustBack(state: MachineState, machine: MachineId, nowMs: number): boo
 interface Reconciliation {
   readonly deployment: WantedDeployment
   readonly groups: readonly GroupView[]
+  /** Those that are about to be put together again: what they answer needs no new group meanwhile. */
+  readonly mending: ReadonlySet<GroupId>
   readonly moment: Moment
   readonly out: Decision
 }
@@ -117,7 +118,8 @@ export function reconcile(state: MachineState, step: Reconciliation): void {
   const starting = [...state.starts.values()].filter(
     ({ plan }) => plan.deployment === deployment.id && !seen.has(plan.group),
   )
-  if (staying.length + starting.length >= wanted) return
+  const mending = own.filter((group) => step.mending.has(group.group))
+  if (staying.length + starting.length + mending.length >= wanted) return
   if ((state.heldOff.get(deployment.id) ?? -Infinity) > nowMs) return
   if (awaitsRecord(state, nowMs)) return
   // One start at a time per round: the next one must see the memory this one takes.
