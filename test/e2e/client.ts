@@ -12,7 +12,8 @@ export interface Asked {
   readonly stop?: readonly string[]
   /** It writes until tokensMax. */
   readonly ignoreEos?: boolean
-  readonly onText?: () => void
+  /** With all the text so far. */
+  readonly onText?: (text: string) => void
   /** Whole when false. */
   readonly stream?: boolean
   readonly signal?: AbortSignal
@@ -94,7 +95,7 @@ function askAt(
         const piece = chunk.choices?.[0]?.delta?.content ?? ''
         if (piece !== '') {
           arrivalsMs.push(performance.now() - startedMs)
-          asked.onText?.()
+          asked.onText?.(text)
         }
         text += piece
         finish = chunk.choices?.[0]?.finish_reason ?? finish

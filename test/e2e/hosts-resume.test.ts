@@ -28,8 +28,21 @@ const readers: readonly Reader[] = Array.from({ length: 8 }, (_, index) => ({
   ...(index === 3 ? { stop: ['nine, ten'] } : {}),
 }))
 
-type Moment = 'prefill' | 'first token' | 'middle'
-const tokensAt: Readonly<Record<Moment, number>> = { prefill: 0, 'first token': 1, middle: 15 }
+type Moment = 'prefill' | 'first token' | 'middle' | 'inside a character' | 'inside a stop string'
+
+/** Which reader has come that far, by what it and its unbroken answer say. */
+const hasCome: Readonly<
+  Record<Exclude<Moment, 'prefill'>, (reader: number, text: string, whole: string) => boolean>
+> = {
+  'first token': (reader) => reader === 0,
+  middle: (reader, text, whole) => reader === 0 && text.length >= whole.length / 3,
+  // What comes next is a character that several tokens make.
+  'inside a character': (reader, text, whole) =>
+    reader < 4 && text.length > 0 && (whole.codePointAt(text.length) ?? 0) > 0x7f,
+  // All that is ever shown is there: what is being written is held back.
+  'inside a stop string': (reader, text, whole) =>
+    readers[reader]?.stop !== undefined && text === whole,
+}
 
 describe('the real model, hit while people read', () => {
   let box: Box
@@ -81,20 +94,22 @@ describe('the real model, hit while people read', () => {
   /** Eight read, something happens at that moment, and all of them get their whole text. */
   async function hit(what: string, moment: Moment, fault: () => Promise<void>): Promise<void> {
     await until(async () => (await group()) !== undefined, `a ready group before: ${what}`, 120_000)
-    let tokens = 0
     let happen: () => void = () => undefined
     const reached = new Promise<void>((done) => (happen = done))
     const asked = readers.map((reader, index) =>
       ask(gateway, {
         ...reader,
-        onText: () => {
-          tokens += index === 0 ? 1 : 0
-          if (index === 0 && tokens >= tokensAt[moment]) happen()
+        onText: (text) => {
+          const whole = unbroken[index]?.text ?? ''
+          if (moment !== 'prefill' && hasCome[moment](index, text, whole)) happen()
         },
       }),
     )
     if (moment === 'prefill') setTimeout(happen, 30)
-    await reached
+    // A moment that never comes would test nothing.
+    const over = Promise.all(asked).then(() => assert.fail(`no reader was ${moment}: ${what}`))
+    await Promise.race([reached, over])
+    over.catch(() => undefined)
     await fault()
     const answers = await Promise.all(asked)
     runs += 1
@@ -137,12 +152,18 @@ describe('the real model, hit while people read', () => {
 
   test('pipeline: ranks killed and stopped, a host lost; with --long every rank at every moment', async () => {
     await load('--strategy', 'pipeline', '--layers', '14,10,6', '--machines', 'a,b,c')
+    const others = [await rankPid(0), await rankPid(2)]
     await hit('rank 1 killed', 'middle', kill(1, 'SIGKILL'))
-    await hit('rank 0 killed', 'first token', kill(0, 'SIGKILL'))
+    assert.deepEqual([await rankPid(0), await rankPid(2)], others, 'one lost stage costs one stage')
+    await hit('rank 0 killed', 'inside a character', kill(0, 'SIGKILL'))
     await hit('rank 2 stopped', 'prefill', kill(2, 'SIGSTOP'))
     await hit('host c lost', 'middle', () => loseHost('c'))
     await bringBack('c')
     if (!isLong) return
+    for (const rank of [0, 1, 2]) {
+      await hit(`rank ${rank} killed`, 'inside a character', kill(rank, 'SIGKILL'))
+      await hit(`rank ${rank} killed`, 'inside a stop string', kill(rank, 'SIGKILL'))
+    }
     await hit('cable pulled', 'middle', async () => {
       box.link('a', 'b', 'thunderbolt', 'down')
       await new Promise((done) => setTimeout(done, 1000))
@@ -161,6 +182,8 @@ describe('the real model, hit while people read', () => {
     await hit('rank 0 killed', 'first token', kill(0, 'SIGKILL'))
     await hit('rank 1 stopped', 'middle', kill(1, 'SIGSTOP'))
     await hit('rank 0 killed', 'prefill', kill(0, 'SIGKILL'))
+    await hit('rank 1 killed', 'inside a character', kill(1, 'SIGKILL'))
+    await hit('rank 0 killed', 'inside a stop string', kill(0, 'SIGKILL'))
   })
 
   test('a machine is drained while people read, and nothing is lost', async () => {
