@@ -53,7 +53,7 @@ export function clusterActions(parts: {
       return { deployment: id }
     },
     facts: () => parts.facts.collect(),
-    probe: () => parts.probes.probe(),
+    probe: (options, progress) => parts.probes.probe(options, progress),
     slow: () => parts.scores.slow(),
     telemetry: () => parts.telemetry.collect(),
     async listModels() {

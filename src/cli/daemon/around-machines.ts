@@ -1,6 +1,5 @@
 // What machines ask of each other beside groups and models: what they are made of, programs, links, measurements.
 import { availableParallelism, loadavg } from 'node:os'
-import { cryptoEntropy } from '../../adapters/crypto-entropy.ts'
 import { systemClock } from '../../adapters/system-clock.ts'
 import type { Prober } from '../../ports/prober.ts'
 import type { Machine, Notes } from '../../runtime/machine.ts'
@@ -15,6 +14,7 @@ import { Launches } from './launch/launches.ts'
 import { LinkMeasurements } from './link-measurements.ts'
 import type { Peers } from './peers.ts'
 import { ProbeExchange } from './probe-exchange.ts'
+import { ProbeJobs } from './probe-jobs.ts'
 import type { RankEndpoints } from '../../adapters/peers/rank-endpoints.ts'
 import { ScoreKeeper } from './score-keeper.ts'
 import { TelemetryExchange } from './telemetry-exchange.ts'
@@ -61,13 +61,17 @@ export function aroundMachines(parts: {
     atJoin: settings.measureLinks,
   })
   const probes = new ProbeExchange({
-    machine,
-    peers,
+    state: () => parts.machine.state,
     facts: () => facts.collect(),
-    program: { python: paths.python, workerDir: paths.workerDir, env: rankEnv(paths) },
+    jobs: new ProbeJobs({
+      self: () => parts.machine.state.self.id,
+      peers,
+      endpoints,
+      program: { python: paths.python, workerDir: paths.workerDir, env: rankEnv(paths) },
+    }),
     home: settings.home,
     wallMs: () => Date.now(),
-    anyPort: () => 20_000 + (Number.parseInt(cryptoEntropy.hex(2), 16) % 9000),
+    onMeasured: () => undefined,
   })
   const scores = new ScoreKeeper({
     file: predictionFile(settings.home),
