@@ -20,13 +20,7 @@ import { type ProbedWorld, probeRounds } from '../../core/plan/probe/rounds.ts'
 import type { MachineState } from '../../core/cluster/state.ts'
 import { hopTimings, machineTimings, worldTimings } from '../../wire/plan-data.ts'
 import type { ProbeJob } from '../../wire/probe-job.ts'
-import {
-  cablesOf,
-  mergeMeasurements,
-  readMeasurements,
-  versionsOf,
-  writeMeasurements,
-} from '../probe/measurement-file.ts'
+import { cablesOf, versionsOf } from '../probe/measurement-file.ts'
 import type { ClusterFacts } from './facts-exchange.ts'
 import { chooseMachines, machinesWithJaccl } from './launch/prepare.ts'
 import { type ProbeJobs, messageOf } from './probe-jobs.ts'
@@ -50,10 +44,9 @@ export interface ProbeParts {
   readonly state: () => MachineState
   readonly facts: () => Promise<ClusterFacts>
   readonly jobs: ProbeJobs
-  readonly home: string
   readonly wallMs: () => number
-  /** Something was measured: whoever rests on old figures may ask anew. */
-  readonly onMeasured: () => void
+  /** Keeps it for the whole cluster; answers with what went wrong. */
+  readonly keep: (measured: Measurements) => Promise<readonly string[]>
 }
 
 interface Known extends LaunchMachine {
@@ -82,7 +75,7 @@ export class ProbeExchange {
   }
 
   async #measure({ linksOnly }: ProbeOptions): Promise<ProbeReport> {
-    const { home, state } = this.#parts
+    const { state } = this.#parts
     const facts = await this.#parts.facts()
     const known = knownMachines(state(), facts)
     const rounds = probeRounds({
@@ -132,8 +125,7 @@ export class ProbeExchange {
         )),
       )
     const measured = { machines, worlds, hops }
-    await writeMeasurements(home, mergeMeasurements(readMeasurements(home), measured))
-    this.#parts.onMeasured()
+    problems.push(...(await this.#parts.keep(measured)))
     const names = Object.fromEntries(known.map(({ id, name }) => [id, name]))
     return { measured, problems, names }
   }

@@ -74,15 +74,16 @@ function planMachine(
   const found = tables.chips.find(({ chip, names }) =>
     [chip.name, ...names].some((word) => word.replaceAll(' ', '').toLowerCase() === chipName),
   )
-  const running = view.deployments.flatMap(({ model, groups }) =>
+  const held = view.deployments.flatMap(({ model, groups }) =>
     groups.flatMap(({ stages }) =>
-      stages.flatMap(({ ranks }) =>
+      stages.flatMap(({ ranks, backend }) =>
         ranks
           .filter((rank) => rank.machine === name)
-          .map((rank) => ({ name: model, memoryBytes: rank.memoryBytes })),
+          .map((rank) => ({ name: model, memoryBytes: rank.memoryBytes, backend })),
       ),
     ),
   )
+  const running = held.map((one) => ({ name: one.name, memoryBytes: one.memoryBytes }))
   const roles = { always: 'always-on', sometimes: 'sometimes', client: 'client' } as const
   return {
     id: seen.id as MachineId,
@@ -92,7 +93,7 @@ function planMachine(
     memoryFreeBytes: (seen.memoryLendBytes ?? 0) - (seen.memoryReservedBytes ?? 0),
     role: roles[(seen.role ?? 'always') as keyof typeof roles],
     onBattery: power.source.known && power.source.value === 'battery',
-    inJacclWorld: false,
+    inJacclWorld: held.some(({ backend }) => backend === 'jaccl'),
     running,
     diskBytesPerSecond: null,
   }
