@@ -23,7 +23,7 @@ export function stopChecker(scene: Scene): Checker {
   const readyRanks = new Map<string, Set<number>>()
   const endedMs = new Map<string, number>()
   const disturbedMs = new Map<SimHost, number>()
-  /** When anybody last held a rank of a formation after the first, or was to; it may have come to nothing since. */
+  /** When anybody last held a rank of a formation after the first, or was to. */
   const reformedMs = new Map<string, number>()
   const lately = (atMs: number | undefined): boolean =>
     atMs !== undefined && world.nowMs - atMs < memoryMs
@@ -79,8 +79,7 @@ export function stopChecker(scene: Scene): Checker {
   }
   return {
     becameReady({ load }) {
-      const ready = readyRanks.get(load.group) ?? new Set()
-      readyRanks.set(load.group, ready.add(rankNumber(load)))
+      readyRanks.set(load.group, (readyRanks.get(load.group) ?? new Set()).add(rankNumber(load)))
     },
     exited({ load }) {
       endedMs.set(load.group, world.nowMs)
