@@ -1,5 +1,8 @@
 // The cluster at hand, as the planner wants it: what the machines say of themselves, and what already runs on
 // them. Null when no daemon runs here; the command then says so.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
 import type { MachineId } from '../../core/ids.ts'
 import type { MachineFacts } from '../../core/machine-facts/machine.ts'
 import { type LinkEntry, linkFigures } from '../../core/plan/cost/links.ts'
@@ -24,7 +27,11 @@ export interface ClusterAtHand {
   readonly stale: readonly string[]
   /** Every machine computes on its CPU, in float32. */
   readonly inFloat32: boolean
+  /** Where the files of the models on this machine lie, by name. */
+  readonly folders?: ReadonlyMap<string, string>
 }
+
+const listedModels = z.array(z.object({ name: z.string(), path: z.string() }))
 
 /** Null when no daemon runs on this machine. */
 export type CurrentCluster = () => Promise<ClusterAtHand | null>
@@ -37,12 +44,15 @@ export function clusterAtHand(context: CliContext, tables: PlanTables): CurrentC
     const facts = await askCluster(context)
     if (daemon === null || facts === null) return null
     const view = clusterView.parse(await daemon.get('/cluster/view'))
-    return clusterFrom({
+    const models = listedModels.parse(await daemon.get('/cluster/models'))
+    const there = clusterFrom({
       facts: facts.machines,
       view,
       tables,
       store: readMeasurements(homeDir(context.env)),
     })
+    const whole = models.filter(({ path }) => existsSync(join(path, 'config.json')))
+    return { ...there, folders: new Map(whole.map(({ name, path }) => [name.toLowerCase(), path])) }
   }
 }
 

@@ -161,6 +161,9 @@ test('placeModel() obeys pin, avoid, keep-free, clients and batteries', () => {
   }
   const none = placeModel(clients)
   assert.ok(none.kind === 'no-machines' && /none of the 3 machines may serve/.test(none.message))
+  const strange = asked.machines.map((machine) => ({ ...machine, chip: null, measurement: {} }))
+  const unknown = placeModel({ ...asked, machines: strange })
+  assert.ok(unknown.kind === 'no-machines' && /run "bushel probe"/.test(unknown.message))
   const battery = {
     ...asked,
     machines: asked.machines.map((machine) => ({ ...machine, onBattery: machine.id !== pro })),

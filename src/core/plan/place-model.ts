@@ -42,7 +42,8 @@ export function placeModel(request: PlanRequest, options: PlaceOptions = {}): Pl
     .map(({ index }) => index)
   const problem = pinProblem(request, cluster, eligible)
   if (problem !== null) return { kind: 'no-machines', message: problem }
-  if (eligible.length === 0) return { kind: 'no-machines', message: noMachines(request) }
+  if (eligible.length === 0)
+    return { kind: 'no-machines', message: noMachines(request, unknown.length) }
   const result = search(request, { cluster, eligible, pinned, constants })
   if (result.found.length === 0)
     return {
@@ -94,8 +95,10 @@ function pinProblem(
   return null
 }
 
-function noMachines(request: PlanRequest): string {
+function noMachines(request: PlanRequest, unknown: number): string {
   if (request.machines.length === 0) return 'the cluster has no machines'
+  if (unknown === request.machines.length)
+    return 'nobody knows how fast these machines are: their chips are in no table and they were never measured; run "bushel probe"'
   return `none of the ${request.machines.length} machines may serve: they are clients, on battery, avoided, kept free or never measured`
 }
 
