@@ -73,9 +73,10 @@ test('bushel plan finds a model that only lies on this disk', async () => {
     }),
   )
   const folders = new Map([['my-own', folder]])
-  const { register } = createPlanCommand(() =>
+  const plan = createPlanCommand(() =>
     Promise.resolve({ machines, links, worlds: [], stale: [], inFloat32: false, folders }),
   )
+  const register: typeof registerPlan = (command, context) => plan.register(command, context)
   const { text, error } = await run(['My-Own'], register)
   if (error !== null) assert.fail(error.message)
   assert.match(text, /Chosen: /)
