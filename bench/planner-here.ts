@@ -6,7 +6,7 @@ import { execFile, spawn } from 'node:child_process'
 import { cpus, loadavg } from 'node:os'
 import { createInterface } from 'node:readline'
 import { parseArgs, promisify } from 'node:util'
-import { type ProbeJob, type ProbeProgram, runProbe } from '../src/adapters/probe-process.ts'
+import { type ProbeProgram, runProbe } from '../src/adapters/probe-process.ts'
 import { asHeld } from '../src/cli/plan/held.ts'
 import { machineId } from '../src/core/ids.ts'
 import { linkFigures } from '../src/core/plan/cost/links.ts'
@@ -16,6 +16,7 @@ import type { PlanMachine, RankedPlan } from '../src/core/plan/types.ts'
 import { findModel } from '../src/models/catalogue.ts'
 import { loadPlanTables } from '../src/models/plan-tables.ts'
 import { hopTimings, machineTimings } from '../src/wire/plan-data.ts'
+import type { ProbeJob } from '../src/wire/probe-job.ts'
 import { programDir, pythonEnv, pythonPath, starterDir } from './lib/paths.ts'
 import { median, shown } from './lib/stats.ts'
 
@@ -37,13 +38,13 @@ async function only(job: ProbeJob): Promise<unknown> {
   return JSON.parse(last)
 }
 
-async function probeMachine(): Promise<PlanMachine['measurement']> {
+async function probeMachine(when: string): Promise<Required<PlanMachine['measurement']>> {
   const timings = machineTimings.parse(await only({ kind: 'machine' }))
   const outcome = measureMachine({ ...timings, machine: machineId('one'), versions, atMs: 0 })
   if (outcome.kind === 'unusable') throw new Error(`the probe is unusable: ${outcome.why}`)
   const { value, spread } = outcome.measured
   console.log(
-    `probe     ${(value.memoryBytesPerSecond / 1e9).toFixed(1)} GB/s, ${(value.kernelSeconds * 1e6).toFixed(0)} µs per kernel, ${(value.matmulFlops / 1e9).toFixed(0)} GFLOPS, spread ±${(spread * 100).toFixed(0)}%`,
+    `${when.padEnd(9)} ${(value.memoryBytesPerSecond / 1e9).toFixed(1)} GB/s, ${(value.kernelSeconds * 1e6).toFixed(0)} µs per kernel, ${(value.matmulFlops / 1e9).toFixed(0)} GFLOPS, spread ±${(spread * 100).toFixed(0)}%`,
   )
   return value
 }
@@ -135,24 +136,38 @@ async function measure(cut: number): Promise<readonly Rates[]> {
   const rates: Rates[] = []
   for await (const line of createInterface({ input: child.stdout }))
     rates.push(JSON.parse(line) as Rates)
+  if (rates.length !== Number(flags.pairs))
+    throw new Error(`${rates.length} of ${flags.pairs} pairs were measured; see above why`)
   return rates
 }
 
-const measurement = await probeMachine()
+/** Where the planner thinks the time of one token goes: what a miss is looked for in. */
+function parts({ figures }: RankedPlan): string {
+  return Object.entries(figures.decodeTerms)
+    .filter(([, seconds]) => seconds > 0)
+    .map(([name, seconds]) => `${name} ${(seconds * 1e3).toFixed(2)}`)
+    .join(', ')
+}
+
+const measurement = await probeMachine('before')
 const hopSeconds = await probeHop()
 const plans = predict(measurement, hopSeconds)
 const cut = plans.pipeline.placement.groups[0]?.stages[0]?.layers.to ?? 15
 const rates = await measure(cut)
+// The machine itself may have become slower or quicker meanwhile: then that is what a miss shows.
+const after = await probeMachine('after')
+const drift = (after.memoryBytesPerSecond / measurement.memoryBytesPerSecond - 1) * 100
 for (const kind of ['single', 'pipeline'] as const) {
   const { value, low, high } = plans[kind].figures.tokensPerSecondAlone
   const all = rates.map((one) => one[kind])
   const middle = median(all)
   const miss = (value / middle - 1) * 100
+  console.log(`${kind.padEnd(9)} ms per token: ${parts(plans[kind])}`)
   console.log(
     `${kind.padEnd(9)} predicted ${value.toFixed(1)} (${low.toFixed(1)}–${high.toFixed(1)}) tok/s, measured ${middle.toFixed(1)} of ${shown(all, 1)}: ${miss >= 0 ? '+' : '−'}${Math.abs(miss).toFixed(0)}%`,
   )
 }
 const { stdout } = await promisify(execFile)('uname', ['-sm'])
 console.log(
-  `cut at layer ${cut}; ${stdout.trim()}, ${cpus().length} cores, load average ${shown([...rates.map((one) => one.load), loadavg()[0] ?? 0], 1)}`,
+  `memory moved ${drift >= 0 ? '+' : '−'}${Math.abs(drift).toFixed(0)}% between the probes; cut at layer ${cut}; ${stdout.trim()}, ${cpus().length} cores, load average ${shown([...rates.map((one) => one.load), loadavg()[0] ?? 0], 1)}`,
 )

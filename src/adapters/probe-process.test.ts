@@ -3,13 +3,8 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { hopTimings, worldTimings } from '../wire/plan-data.ts'
-import {
-  type ProbeJob,
-  ProbeFailedError,
-  type ProbeProgram,
-  probeJob,
-  runProbe,
-} from './probe-process.ts'
+import { type ProbeJob, probeJob } from '../wire/probe-job.ts'
+import { ProbeFailedError, type ProbeProgram, runProbe } from './probe-process.ts'
 
 const root = join(import.meta.dirname, '../..')
 const program: ProbeProgram = {
@@ -38,7 +33,9 @@ test('runProbe() times hops between two processes, one of which listens for one 
 test('runProbe() times small and large all-reduces of a ring', async () => {
   const base = 21_000 + (process.pid % 8000)
   const hosts = [0, 1].map((rank) => ({ host, port: base + rank }))
-  const [timings] = await Promise.all([0, 1].map((rank) => only({ kind: 'world', rank, hosts })))
+  const [timings] = await Promise.all(
+    [0, 1].map((rank) => only({ kind: 'world', backend: 'ring', rank, hosts })),
+  )
   const { backend, smallSeconds, mebibyteSeconds } = worldTimings.parse(timings)
   assert.equal(backend, 'ring')
   assert.equal(smallSeconds.length, mebibyteSeconds.length)
@@ -52,12 +49,34 @@ test('runProbe() fails with the last words of the process', async () => {
   )
 })
 
+test('runProbe() ends a process that waits when nobody wants its answer any more', async () => {
+  const giveUp = new AbortController()
+  const serving = runProbe(program, { kind: 'hop-serve', host }, giveUp.signal)
+  await serving.next()
+  const startedMs = performance.now()
+  giveUp.abort()
+  await assert.rejects(serving.next(), ProbeFailedError)
+  assert.ok(performance.now() - startedMs < 2000)
+})
+
 test('probeJob() lets nothing through that is no measurement', () => {
   for (const job of [
     { kind: 'shell' },
     { kind: 'hop-serve', host: '$(reboot)' },
     { kind: 'hop-dial', host, port: 22, secret: '0'.repeat(32) },
     { kind: 'hop-dial', host, port: 2222, secret: '--help' },
+    { kind: 'world', backend: 'nccl', rank: 0, hosts: [] },
+    {
+      kind: 'world',
+      backend: 'jaccl',
+      rank: 0,
+      shape: 'mesh',
+      matrix: [
+        [null, '/etc/passwd'],
+        ['rdma_en3', null],
+      ],
+      coordinator: { host, port: 2222 },
+    },
   ])
     assert.ok(!probeJob.safeParse(job).success, JSON.stringify(job))
 })

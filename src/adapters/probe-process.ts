@@ -4,29 +4,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { z } from 'zod'
 import { assertNever } from '../core/assert.ts'
-
-const host = z.ipv4()
-const port = z.int().min(1024).max(65_535)
-
-/** What a machine of the cluster may ask another one to measure. */
-export const probeJob = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('machine') }),
-  z.object({ kind: z.literal('hop-serve'), host }),
-  z.object({
-    kind: z.literal('hop-dial'),
-    host,
-    port,
-    secret: z.string().regex(/^[0-9a-f]{32}$/),
-  }),
-  z.object({
-    kind: z.literal('world'),
-    rank: z.int().min(0).max(63),
-    hosts: z.array(z.object({ host, port })).min(2).max(64),
-  }),
-])
-export type ProbeJob = z.infer<typeof probeJob>
+import {
+  type RankEnvironment,
+  jacclEnvironment,
+  ringEnvironment,
+} from '../core/backends/rank-environment.ts'
+import type { ProbeJob, WorldJob } from '../wire/probe-job.ts'
 
 export interface ProbeProgram {
   readonly python: string
@@ -42,20 +26,16 @@ export class ProbeFailedError extends Error {
   override readonly name = 'ProbeFailedError'
 }
 
-/** Yields what the process prints; throws with its last words when it fails. */
+/** Yields what the process prints; throws with its last words when it fails. The signal ends it at once. */
 export async function* runProbe(
   program: ProbeProgram,
   job: ProbeJob,
+  signal?: AbortSignal,
 ): AsyncGenerator<string, void, undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'bushel-probe-'))
   const child = spawn(program.python, ['-m', 'bushel_worker.probe', ...wordsOf(job)], {
     cwd: program.workerDir,
-    env: {
-      ...process.env,
-      ...program.env,
-      PYTHONPATH: program.workerDir,
-      ...worldEnv(job, folder),
-    },
+    env: environmentOf(program, job, folder),
     // Its input closes with this process, and it ends when it does.
     stdio: ['pipe', 'pipe', 'pipe'],
   })
@@ -71,13 +51,20 @@ export async function* runProbe(
     })
     child.once('close', resolve)
   })
-  const timer = setTimeout(() => child.kill('SIGKILL'), probeMsMax)
+  const kill = (): void => void child.kill('SIGKILL')
+  const timer = setTimeout(() => {
+    errors = `it took longer than ${probeMsMax / 1000} s`
+    kill()
+  }, probeMsMax)
+  signal?.addEventListener('abort', kill)
+  if (signal?.aborted === true) kill()
   try {
     for await (const line of createInterface({ input: child.stdout })) yield line
     if ((await ended) !== 0) throw new ProbeFailedError(lastLine(errors))
   } finally {
     clearTimeout(timer)
-    child.kill('SIGKILL')
+    signal?.removeEventListener('abort', kill)
+    kill()
     rmSync(folder, { recursive: true, force: true })
   }
 }
@@ -91,18 +78,41 @@ function wordsOf(job: ProbeJob): readonly string[] {
     case 'hop-dial':
       return ['hop-dial', job.host, String(job.port), job.secret]
     case 'world':
-      return ['world', 'ring']
+      return ['world', job.backend]
     default:
       return assertNever(job)
   }
 }
 
-function worldEnv(job: ProbeJob, folder: string): Readonly<Record<string, string>> {
-  if (job.kind !== 'world') return {}
-  const hostfile = join(folder, 'hosts.json')
-  writeFileSync(hostfile, JSON.stringify(job.hosts.map((one) => [`${one.host}:${one.port}`])))
-  return { MLX_RANK: String(job.rank), MLX_HOSTFILE: hostfile }
+/** As a rank of a group gets it: the same devices, the same meeting point, nothing of another world inherited. */
+export function worldEnvironment(job: WorldJob): RankEnvironment {
+  if (job.backend === 'ring') {
+    const addresses = job.hosts.map(({ host, port }) => [`${host}:${port}`])
+    return ringEnvironment({ rank: job.rank, addresses })
+  }
+  const { rank, shape, matrix, coordinator } = job
+  const { host: address, port } = coordinator
+  return jacclEnvironment({
+    rank,
+    shape,
+    matrix,
+    rendezvous: { kind: 'coordinator', address, port },
+  })
+}
+
+function environmentOf(program: ProbeProgram, job: ProbeJob, folder: string): NodeJS.ProcessEnv {
+  const env = { ...process.env, ...program.env, PYTHONPATH: program.workerDir }
+  if (job.kind !== 'world') return env
+  const { set, unset, files } = worldEnvironment(job)
+  const all: NodeJS.ProcessEnv = { ...env, ...set }
+  for (const name of unset) delete all[name]
+  for (const { variable, content } of files) {
+    const path = join(folder, variable)
+    writeFileSync(path, content)
+    all[variable] = path
+  }
+  return all
 }
 
 const lastLine = (text: string): string =>
-  text.trim().split('\n').at(-1) ?? 'it ended without a word'
+  text.trim().split('\n').at(-1) || 'it ended without a word'

@@ -1,12 +1,13 @@
 // What the cluster routes do beyond reading the state.
 import type { Advice } from '../core/cluster/advice.ts'
-import { type Deployment, registerKeys } from '../core/cluster/desired.ts'
+import { registerKeys } from '../core/cluster/desired.ts'
 import type { ClusterActions, LoadRequest } from '../gateway/cluster/routes.ts'
 import type { LaunchActions } from '../gateway/cluster/launch-routes.ts'
 import type { MembershipActions } from '../gateway/cluster/membership-routes.ts'
 import type { ModelStore } from '../models/store.ts'
 import type { Machine } from '../runtime/machine.ts'
 import type { Serving } from '../runtime/serving.ts'
+import type { Asked } from './daemon/advise.ts'
 import type { FactsExchange } from './daemon/facts-exchange.ts'
 import type { ProbeExchange } from './daemon/probe-exchange.ts'
 import type { ScoreKeeper } from './daemon/score-keeper.ts'
@@ -22,7 +23,7 @@ export function clusterActions(parts: {
   facts: FactsExchange
   probes: ProbeExchange
   scores: ScoreKeeper
-  advise: (deployment: Deployment) => Promise<Advice>
+  advise: (asked: Asked) => Promise<Advice>
   telemetry: TelemetryExchange
   nowMs: () => number
   stop: () => void
@@ -53,7 +54,7 @@ export function clusterActions(parts: {
       return { deployment: id }
     },
     facts: () => parts.facts.collect(),
-    probe: () => parts.probes.probe(),
+    probe: (options, progress) => parts.probes.probe(options, progress),
     slow: () => parts.scores.slow(),
     telemetry: () => parts.telemetry.collect(),
     async listModels() {

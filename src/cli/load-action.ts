@@ -4,9 +4,11 @@ import type { Advice } from '../core/cluster/advice.ts'
 import { type Deployment, type RosterEntry, isNamed, roster } from '../core/cluster/desired.ts'
 import type { ModelRef } from '../core/cluster/group-plan.ts'
 import type { MachineState } from '../core/cluster/state.ts'
+import { isOpen, questionFor } from '../core/coordinator/advice.ts'
 import type { PlacementOutcome } from '../core/coordinator/placement.ts'
 import { previewPlacement } from '../core/coordinator/preview.ts'
 import type { MachineId } from '../core/ids.ts'
+import type { Asked } from './daemon/advise.ts'
 import type { LoadRequest } from '../gateway/cluster/routes.ts'
 import { ModelNotFoundError, type ModelStore } from '../models/store.ts'
 import type { Machine } from '../runtime/machine.ts'
@@ -17,7 +19,7 @@ export async function loadDeployment(
     machine: Machine
     serving: Serving
     store: ModelStore
-    advise: (deployment: Deployment) => Promise<Advice>
+    advise: (asked: Asked) => Promise<Advice>
   },
   request: LoadRequest,
 ): Promise<{ deployment: string } | { refused: string }> {
@@ -36,12 +38,13 @@ export async function loadDeployment(
     contextTokens: Math.min(request.contextTokens ?? ref.contextTokens, ref.contextTokens),
     ...(devices === undefined ? {} : { devices }),
   }
-  // Whoever says how it is to be is not told otherwise.
-  const isOpen = strategy === 'auto' && layers.length === 0 && replicas === 1
-  const advice = isOpen ? await parts.advise(serving.deploymentOf(ref, asked)) : undefined
-  const options = advice === undefined ? asked : { ...asked, advice }
   const { id: self, boot } = machine.state.self
   const version = { counter: 0, machine: self, boot }
+  const bare = { ...serving.deploymentOf(ref, asked), version }
+  const groups = replicas + (standby ? 1 : 0)
+  const question = questionFor(machine.state, { deployment: bare, groups, avoid: [] })
+  const advice = isOpen(bare) ? await parts.advise({ deployment: bare, question }) : undefined
+  const options = advice === undefined ? asked : { ...asked, advice }
   const wanted = { ...serving.deploymentOf(ref, options), version }
   let outcome = previewPlacement(machine.state, wanted)
   // A machine that has just come is heard by one before it is heard by all.

@@ -1,6 +1,7 @@
 // What the core wants done in the world, as data. The loop performs effects in order; a journal write
 // finishes before the effects behind it begin, so nothing is promised that a crash could forget.
 import type { Endpoint } from './cluster/record.ts'
+import type { AdviceQuestion } from './cluster/advice.ts'
 import type { GroupPlan, ModelRef } from './cluster/group-plan.ts'
 import type { ClusterMessage } from './cluster/messages.ts'
 import type { GroupId, MachineId } from './ids.ts'
@@ -20,6 +21,8 @@ export type Effect =
   | { readonly kind: 'model-fetch'; readonly model: ModelRef; readonly from: MachineId }
   /** Asks every machine what it is made of; answered by the input "facts-learned". */
   | { readonly kind: 'facts-collect' }
+  /** Asks the planner where the next group of a deployment should go; answered by the input "advice-learned". */
+  | { readonly kind: 'advice-ask'; readonly question: AdviceQuestion }
   | {
       readonly kind: 'rank-start'
       readonly plan: GroupPlan

@@ -34,6 +34,8 @@ export const limits = {
   factsFreshMs: 60_000,
   /** Every tool of a Mac has its own limit of seconds; all together stay below this. */
   factsWaitMsMax: 30_000,
+  /** A group that must be placed anew waits this long for the planner: people may be waiting for the group. */
+  adviceWaitMsMax: 3000,
   /** Orders are repeated this often until a record shows that they were obeyed: messages get lost. */
   orderRepeatMs: 1000,
   /** A machine that is copying a model is asked again after this long. */

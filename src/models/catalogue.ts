@@ -43,7 +43,7 @@ export function findModel(asked: string, tables: PlanTables): ModelLookup {
     const names = tables.cards.flatMap((entry) => [entry.id, ...entry.aliases])
     const meant = nearest(plain, names)
     return unknown(
-      `the model "${asked}" is not in the catalogue${meant === null ? '' : `; did you mean ${meant}?`} A folder with a config.json works too`,
+      `the model "${asked}" is not in the catalogue; ${meant === null ? 'a' : `did you mean ${meant}? A`} folder with a config.json works too`,
     )
   }
   return modelFromCard(card, tables, { wanted, repository: plain })

@@ -1,5 +1,6 @@
 // The machine loop: inputs in, one pure step, effects out in order. It owns no decisions.
 import { assertNever } from '../core/assert.ts'
+import type { AdviceQuestion } from '../core/cluster/advice.ts'
 import type { ModelRef } from '../core/cluster/group-plan.ts'
 import type { MachineState, Moment } from '../core/cluster/state.ts'
 import type { Effect } from '../core/effects.ts'
@@ -34,6 +35,11 @@ export interface FactsCollector {
   collect(): void
 }
 
+/** Asks the planner, and posts what it says. */
+export interface Advisor {
+  ask(question: AdviceQuestion): void
+}
+
 export interface Notes {
   note(
     level: 'info' | 'warn' | 'error',
@@ -60,6 +66,8 @@ export interface MachinePorts {
   readonly models?: ModelFetcher
   /** Absent where no machine could be more than it says in its record. */
   readonly facts?: FactsCollector
+  /** There exactly where the state says that there is a planner. */
+  readonly advisor?: Advisor
   readonly notes: Notes
   readonly watch?: (step: StepSeen) => void
 }
@@ -254,6 +262,9 @@ export class Machine {
       case 'facts-collect':
         this.#ports.facts?.collect()
         return
+      case 'advice-ask':
+        this.#ports.advisor?.ask(effect.question)
+        return
       default:
         assertNever(effect)
     }
@@ -310,6 +321,7 @@ function needsNoJournal(effect: Effect): effect is Exclude<Effect, { kind: 'jour
     case 'model-fetch':
       return false
     case 'facts-collect':
+    case 'advice-ask':
       return true
     default:
       return assertNever(effect)

@@ -11,6 +11,7 @@ import { watchSink } from './watch-sink.ts'
 import type { JournalContent } from '../wire/journal-file.ts'
 import type { SimHost } from './host.ts'
 import { farewellOf } from './roster.ts'
+import { advisorOf } from './advisor.ts'
 import { copierOf } from './copies.ts'
 import type { World } from './world.ts'
 
@@ -53,13 +54,15 @@ export function beginLife(world: World, host: SimHost): Life {
     notes,
   })
   const self = describeSelf({ host, boot: random.hex(8), content })
-  life.machine = new Machine(initialState(self, { ...content, nowMs: clock.nowMs() }), {
+  const initial = initialState(self, { ...content, nowMs: clock.nowMs(), hasPlanner: true })
+  life.machine = new Machine(initial, {
     clock,
     entropy,
     network,
     journal,
     ranks: life.ranks,
     models: copierOf(world, host, life),
+    advisor: advisorOf(world, host, life),
     notes,
     watch: (step) => {
       if (step.input.kind === 'heartbeat') world.observers.beatTaken(host, step)

@@ -63,6 +63,17 @@ const modelRef = z.object({
   reasons: z.boolean().optional(),
 })
 
+const range = z.object({ value: amount, low: amount, high: amount })
+
+/** Why a group was placed so. */
+const placedReason = z.object({
+  why: z.string().max(2000),
+  kbFindings: z.array(count).max(64),
+  predicted: z
+    .object({ tokensPerSecond: range, firstTokenSeconds: range, restsOn: z.string().max(200) })
+    .nullable(),
+})
+
 const groupPlan = z.object({
   group,
   formation: count,
@@ -87,6 +98,7 @@ const groupPlan = z.object({
     )
     .min(1)
     .max(64),
+  reason: placedReason.exactOptional(),
 })
 
 const holding = z.object({

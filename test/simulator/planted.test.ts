@@ -18,6 +18,7 @@ const rare: Partial<Record<PlantedBug, number>> = {
   leadersOutbid: 200,
   machineResurrected: 19,
   missingFence: 9,
+  missingIsRemoved: 30,
   positionUnchecked: 11,
   refusalRetried: 5,
   startNotAborted: 5,

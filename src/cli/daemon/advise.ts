@@ -1,22 +1,22 @@
-// Asks the planner where a model should go before it is loaded by "auto": facts of every machine, links, what
-// was measured, what runs already. When something is missing it says what; the coordinator's own rule then holds.
+// Asks the planner where the next group of a model should go when nobody fixed it: facts of every machine, links,
+// what was measured, what runs already. When something is missing it says what; free memory then decides.
 import { chooseBackend } from '../../core/backends/choose-backend.ts'
 import type { DeviceCell } from '../../core/backends/device-matrix.ts'
-import type { Advice, AdvisedStage } from '../../core/cluster/advice.ts'
+import type { Advice, AdviceQuestion, AdvisedStage } from '../../core/cluster/advice.ts'
 import type { Deployment } from '../../core/cluster/desired.ts'
 import type { GroupPlan } from '../../core/cluster/group-plan.ts'
 import { type MachineState, liveRecords } from '../../core/cluster/state.ts'
 import type { MachineId } from '../../core/ids.ts'
 import type { MachineFacts } from '../../core/machine-facts/machine.ts'
 import { placeModel } from '../../core/plan/place-model.ts'
-import type { PlanModel, RankedPlan, StrategyName } from '../../core/plan/types.ts'
+import type { PlanModel, PlannedGroup, RankedPlan, StrategyName } from '../../core/plan/types.ts'
 import { clusterView } from '../../gateway/cluster/view.ts'
 import { findModel } from '../../models/catalogue.ts'
 import type { PlanTables } from '../../models/plan-tables.ts'
 import { clusterFrom } from '../plan/current-cluster.ts'
 import { asHeld } from '../plan/held.ts'
 import { readMeasurements } from '../probe/measurement-file.ts'
-import type { ClusterFacts } from './facts-exchange.ts'
+import type { FactsWithoutPaths } from './facts-exchange.ts'
 
 /** What a person usually asks: the figures are stated for it. */
 const promptTokensTypical = 1024
@@ -25,7 +25,7 @@ const factsMsMax = 20_000
 
 export interface AdviceParts {
   readonly state: () => MachineState
-  readonly facts: () => Promise<ClusterFacts>
+  readonly facts: () => Promise<FactsWithoutPaths>
   readonly tables: () => PlanTables
   readonly home: string
   readonly nowMs: () => number
@@ -33,15 +33,21 @@ export interface AdviceParts {
   readonly folderOf: (deployment: Deployment) => string | null
 }
 
-export async function advise(parts: AdviceParts, deployment: Deployment): Promise<Advice> {
+export interface Asked {
+  readonly deployment: Deployment
+  readonly question: AdviceQuestion
+}
+
+export async function advise(parts: AdviceParts, asked: Asked): Promise<Advice> {
+  const { basis } = asked.question
   try {
-    return await tryToAdvise(parts, deployment)
+    return { ...(await tryToAdvise(parts, asked)), basis }
   } catch (error) {
-    return { kind: 'unknown', why: error instanceof Error ? error.message : String(error) }
+    return { kind: 'unknown', why: error instanceof Error ? error.message : String(error), basis }
   }
 }
 
-async function tryToAdvise(parts: AdviceParts, deployment: Deployment): Promise<Advice> {
+async function tryToAdvise(parts: AdviceParts, { deployment, question }: Asked): Promise<Advice> {
   const unknown = (why: string): Advice => ({ kind: 'unknown', why })
   const tables = parts.tables()
   const model = modelOf(parts, tables, deployment)
@@ -57,6 +63,8 @@ async function tryToAdvise(parts: AdviceParts, deployment: Deployment): Promise<
     measuredLinks: facts.links,
     view: {
       ...view,
+      // What is to be placed anew stands in nobody's way.
+      deployments: view.deployments.filter(({ id }) => id !== deployment.id),
       machines: view.machines.map((machine) => ({
         ...machine,
         memoryReservedBytes: reservedByOthers(state, machine.id, deployment),
@@ -65,10 +73,13 @@ async function tryToAdvise(parts: AdviceParts, deployment: Deployment): Promise<
     tables,
     store: readMeasurements(parts.home),
   })
-  const { machines: asked } = deployment
+  const { machines: named } = deployment
+  const { groups, avoid } = question
   const outcome = placeModel(
     {
-      machines: there.machines.filter(({ id }) => asked.length === 0 || asked.includes(id)),
+      machines: there.machines
+        .filter(({ id }) => named.length === 0 || named.includes(id))
+        .filter(({ id }) => !avoid.includes(id)),
       links: there.links,
       worlds: there.worlds,
       model: asHeld(model, there.inFloat32),
@@ -77,7 +88,7 @@ async function tryToAdvise(parts: AdviceParts, deployment: Deployment): Promise<
       concurrency: 1,
       policy: { goal: 'fastest', pin: [], avoid: [], keepFree: [] },
       // How many groups there are to be is the person's wish, not the planner's choice here.
-      abilities: { ...tables.abilities, replicas: false },
+      abilities: { ...tables.abilities, replicas: groups > 1 },
       regime: null,
       prices: null,
     },
@@ -86,8 +97,17 @@ async function tryToAdvise(parts: AdviceParts, deployment: Deployment): Promise<
   if (outcome.kind === 'no-machines') return unknown(outcome.message)
   if (outcome.kind === 'memory-short') return unknown(outcome.shortage.message)
   if (outcome.warnings.length > 0) return unknown(outcome.warnings.join('; '))
-  if (outcome.chosen === null) return unknown('no plan that the worker can run was found')
-  return adviceFrom(outcome.chosen, { facts: facts.machines, idOf: idsByName(there.machines) })
+  const chosen = chooseFor(outcome.plans, groups)
+  if (chosen === null) return unknown('no plan that the worker can run was found')
+  return adviceFrom(chosen, { facts: facts.machines, idOf: idsByName(there.machines) })
+}
+
+/** The best that leaves room for the other groups; where they do not all fit, the best for one. */
+export function chooseFor(plans: readonly RankedPlan[], groups: number): RankedPlan | null {
+  const runnable = plans.filter((plan) => plan.cannotRun === null)
+  const count = (plan: RankedPlan): number => plan.placement.groups.length
+  const together = groups > 1 ? runnable.find((plan) => count(plan) >= groups) : undefined
+  return together ?? runnable.find((plan) => count(plan) === 1) ?? null
 }
 
 function modelOf(
@@ -132,6 +152,14 @@ const strategyNames: Readonly<
   replicas: null,
 }
 
+/** A replica is what its group is. */
+function strategyOf(group: PlannedGroup): StrategyName {
+  const worlds = group.stages.filter((stage) => stage.ranks.length > 1)
+  if (worlds.length === 0) return group.stages.length > 1 ? 'pipeline' : 'single'
+  if (group.stages.length > 1) return 'tensor-pipeline'
+  return worlds[0]?.sharing === 'expert' ? 'expert' : 'tensor'
+}
+
 /** A plan as a wish: whom to use in which order; over RDMA with the devices that lead from one to the other. */
 export function adviceFrom(
   { placement, figures, why, kbFindings }: RankedPlan,
@@ -140,10 +168,11 @@ export function adviceFrom(
     readonly idOf: ReadonlyMap<string, MachineId>
   },
 ): Advice {
-  const strategy = strategyNames[placement.strategy]
   const [group] = placement.groups
-  if (strategy === null || group === undefined)
-    return { kind: 'unknown', why: 'the plan holds no group' }
+  if (group === undefined) return { kind: 'unknown', why: 'the plan holds no group' }
+  const { strategy: chosen } = placement
+  const strategy = strategyNames[chosen === 'replicas' ? strategyOf(group) : chosen]
+  if (strategy === null) return { kind: 'unknown', why: 'the plan holds no group' }
   const stages: AdvisedStage[] = []
   const rows: DeviceCell[][] = []
   let overRdma = false

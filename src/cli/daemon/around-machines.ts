@@ -1,7 +1,8 @@
 // What machines ask of each other beside groups and models: what they are made of, programs, links, measurements.
 import { availableParallelism, loadavg } from 'node:os'
-import { cryptoEntropy } from '../../adapters/crypto-entropy.ts'
 import { systemClock } from '../../adapters/system-clock.ts'
+import { loadPlanTables } from '../../models/plan-tables.ts'
+import type { ModelStore } from '../../models/store.ts'
 import type { Prober } from '../../ports/prober.ts'
 import type { Machine, Notes } from '../../runtime/machine.ts'
 import type { CliContext } from '../command.ts'
@@ -10,16 +11,20 @@ import { type RankKnowledge, createLocalProber } from '../machines/local-prober.
 import { predictionFile } from '../plan/score-file.ts'
 import { rankEnv, runtimePaths } from '../runtime-paths.ts'
 import { type Settings, loadSettings } from '../settings.ts'
+import { PlannerAdvisor } from './advisor.ts'
 import { FactsExchange } from './facts-exchange.ts'
 import { Launches } from './launch/launches.ts'
 import { LinkMeasurements } from './link-measurements.ts'
 import type { Peers } from './peers.ts'
+import { MeasurementExchange } from './measurement-exchange.ts'
 import { ProbeExchange } from './probe-exchange.ts'
+import { ProbeJobs } from './probe-jobs.ts'
 import type { RankEndpoints } from '../../adapters/peers/rank-endpoints.ts'
 import { ScoreKeeper } from './score-keeper.ts'
 import { TelemetryExchange } from './telemetry-exchange.ts'
 
 export interface AroundMachines {
+  readonly advisor: PlannerAdvisor
   readonly facts: FactsExchange
   readonly launches: Launches
   readonly links: LinkMeasurements
@@ -32,6 +37,7 @@ export function aroundMachines(parts: {
   settings: Settings
   context: CliContext
   machine: Machine
+  store: ModelStore
   peers: Peers
   endpoints: RankEndpoints
   ranks: RankKnowledge
@@ -67,14 +73,28 @@ export function aroundMachines(parts: {
     notes,
     atJoin: settings.measureLinks,
   })
+  const measurements = new MeasurementExchange({ machine, peers, home: settings.home })
   const probes = new ProbeExchange({
-    machine,
-    peers,
+    state: () => parts.machine.state,
     facts: () => facts.collect(),
-    program: { python: paths.python, workerDir: paths.workerDir, env: rankEnv(paths) },
-    home: settings.home,
+    jobs: new ProbeJobs({
+      self: () => parts.machine.state.self.id,
+      peers,
+      endpoints,
+      program: { python: paths.python, workerDir: paths.workerDir, env: rankEnv(paths) },
+    }),
     wallMs: () => Date.now(),
-    anyPort: () => 20_000 + (Number.parseInt(cryptoEntropy.hex(2), 16) % 9000),
+    keep: (measured) => measurements.share(measured),
+  })
+  const advisor = new PlannerAdvisor({
+    machine: parts.machine,
+    peers,
+    recentFacts: facts,
+    state: () => parts.machine.state,
+    tables: () => loadPlanTables(context.programDir),
+    home: settings.home,
+    nowMs: () => systemClock.nowMs(),
+    folderOf: ({ model }) => parts.store.byDigest(model.digest)?.path ?? null,
   })
   const scores = new ScoreKeeper({
     file: predictionFile(settings.home),
@@ -86,5 +106,5 @@ export function aroundMachines(parts: {
   })
   parts.machine.subscribe((state) => scores.look(state))
   const telemetry = new TelemetryExchange({ machine, peers, settings, context })
-  return { facts, launches, links, probes, scores, telemetry }
+  return { advisor, facts, launches, links, probes, scores, telemetry }
 }

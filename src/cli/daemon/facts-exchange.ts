@@ -1,6 +1,7 @@
 // What every machine of the cluster knows about itself and about the ways to the others, collected by the one
 // that was asked.
 import { pathTargets } from '../../core/doctor/run-doctor.ts'
+import type { MachineId } from '../../core/ids.ts'
 import { type LinkFact, mergeLinkFacts } from '../../core/links/link-fact.ts'
 import type { MachineFacts, PathFacts } from '../../core/machine-facts/machine.ts'
 import type { Prober } from '../../ports/prober.ts'
@@ -19,6 +20,9 @@ export interface ClusterFacts {
   readonly away: Silent
 }
 
+/** Cables may have been moved since; a world over them is checked anew before it starts. */
+const rememberMsMax = 600_000
+
 type Targets = Parameters<Prober['probePaths']>[0]
 
 interface FactsParts {
@@ -30,8 +34,22 @@ interface FactsParts {
   readonly links: () => readonly LinkFact[]
 }
 
+/** What another machine says of itself and of its links. */
+interface Heard {
+  readonly id: MachineId
+  readonly facts: MachineFacts
+  readonly links: readonly LinkFact[]
+}
+
+export type FactsWithoutPaths = Pick<ClusterFacts, 'machines' | 'links' | 'silent'>
+
 export class FactsExchange {
   readonly #parts: FactsParts
+  #remembered: { atMs: number; own: MachineFacts | null; heard: readonly Heard[] } = {
+    atMs: -Infinity,
+    own: null,
+    heard: [],
+  }
 
   constructor(parts: FactsParts) {
     this.#parts = parts
@@ -53,14 +71,7 @@ export class FactsExchange {
 
   async collect(): Promise<ClusterFacts> {
     const { self } = this.#parts.machine().state
-    const asked = await askEveryPeer(this.#parts, { service: 'machine-facts' })
-    const { heard: answers, silent, away } = asked
-    const heard = answers.map(({ id, answer }) => ({
-      id,
-      facts: answer['facts'] as MachineFacts,
-      links: (answer['links'] ?? []) as readonly LinkFact[],
-    }))
-    const own = await this.#ownFacts()
+    const { own, heard, silent, away } = await this.#askAll()
     const machines = [own, ...heard.map((one) => one.facts)]
     const targets = pathTargets(machines, this.#parts.port)
     const paths = await Promise.all([
@@ -73,13 +84,59 @@ export class FactsExchange {
         return answer['paths'] as readonly PathFacts[]
       }),
     ])
-    const links = mergeLinkFacts([
-      ...this.#parts.links(),
-      ...heard.flatMap((one) => one.links),
-    ]).filter((link) =>
+    const links = this.#linksAmong(machines, heard)
+    return { machines, paths: paths.flat(), links, local: self.name, silent, away }
+  }
+
+  /**
+   * What the living machines are made of, without the ways between them; from memory where everybody has said so
+   * lately. People may be waiting for what is decided with it, and chips do not change.
+   */
+  async recent(): Promise<FactsWithoutPaths> {
+    const { self, peers } = this.#parts.machine().state
+    const names = [...peers.values()].flatMap(({ status, record }) =>
+      status === 'alive' && record !== null ? [record.name] : [],
+    )
+    const { atMs, own, heard } = this.#remembered
+    const all = [...(own === null ? [] : [own]), ...heard.map((one) => one.facts)]
+    const there = [self.name, ...names].map((name) => all.find((one) => one.name === name))
+    const known = there.flatMap((one) => one ?? [])
+    if (performance.now() - atMs < rememberMsMax && known.length === there.length)
+      return { machines: known, links: this.#linksAmong(known, heard), silent: [] }
+    return this.machinesNow()
+  }
+
+  /** The same, asked now. */
+  async machinesNow(): Promise<FactsWithoutPaths> {
+    const { own, heard, silent } = await this.#askAll()
+    const machines = [own, ...heard.map((one) => one.facts)]
+    return { machines, links: this.#linksAmong(machines, heard), silent }
+  }
+
+  #linksAmong(machines: readonly MachineFacts[], heard: readonly Heard[]): readonly LinkFact[] {
+    const all = [...this.#parts.links(), ...heard.flatMap((one) => one.links)]
+    return mergeLinkFacts(all).filter((link) =>
       link.ends.every((end) => machines.some((machine) => machine.name === end.machine)),
     )
-    return { machines, paths: paths.flat(), links, local: self.name, silent, away }
+  }
+
+  async #askAll(): Promise<{
+    own: MachineFacts
+    heard: readonly Heard[]
+    silent: Silent
+    away: Silent
+  }> {
+    const [own, { heard: answers, silent, away }] = await Promise.all([
+      this.#ownFacts(),
+      askEveryPeer(this.#parts, { service: 'machine-facts' }),
+    ])
+    const heard = answers.map(({ id, answer }): Heard => ({
+      id,
+      facts: answer['facts'] as MachineFacts,
+      links: (answer['links'] ?? []) as readonly LinkFact[],
+    }))
+    this.#remembered = { atMs: performance.now(), own, heard }
+    return { own, heard, silent, away }
   }
 
   /** For the loop: what was heard becomes an input, also when nothing was. */

@@ -4,10 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { factsOf } from '../../../test/support/captures.ts'
-import { deploymentOf } from '../../../test/support/machine-states.ts'
-import type { Advice } from '../../core/cluster/advice.ts'
+import type { PlacedReason } from '../../core/cluster/advice.ts'
 import { type GroupPlan, freelyCut } from '../../core/cluster/group-plan.ts'
-import type { Registers } from '../../core/cluster/registers.ts'
 import { type MachineState, type OwnHolding, initialState } from '../../core/cluster/state.ts'
 import { deploymentId, groupId, machineId, modelDigest } from '../../core/ids.ts'
 import { known } from '../../core/machine-facts/fact.ts'
@@ -19,11 +17,7 @@ after(() => rmSync(home, { recursive: true }))
 
 const self = machineId('a'.repeat(64))
 const range = { value: 20, low: 16, high: 24 }
-const advice: Advice = {
-  kind: 'planned',
-  strategy: 'single',
-  stages: [{ layers: 4, machines: [self], sharing: 'alone' }],
-  backend: 'ring',
+const reason: PlacedReason = {
   why: 'best',
   kbFindings: [],
   predicted: { tokensPerSecond: range, firstTokenSeconds: range, restsOn: 'measured here' },
@@ -55,17 +49,8 @@ const plan: GroupPlan = {
       worldStrategy: 'none',
     },
   ],
+  reason,
 }
-const registers = new Map([
-  [
-    'deployment/small',
-    {
-      value: deploymentOf({ id: deploymentId('small'), model, contextTokens: 2048, advice }),
-      version: { counter: 1, machine: self, boot: 'b' },
-    },
-  ],
-]) as unknown as Registers
-
 function stateAt(
   statsMs: number,
   figures: { tokensPerSecond: number; queue: number },
@@ -74,7 +59,12 @@ function stateAt(
   const base = initialState({ id: self, name: 'mini' } as unknown as MachineState['self'], {
     nowMs: 0,
   })
-  return { ...base, registers, holdings: new Map([['g1#0', holding]]) }
+  return { ...base, holdings: new Map([['g1#0', holding]]) }
+}
+
+function unpredicted(holding: OwnHolding): OwnHolding {
+  const { reason: _reason, ...fixed } = holding.plan
+  return { ...holding, plan: fixed }
 }
 
 async function keeper(
@@ -139,6 +129,7 @@ test('ScoreKeeper says nothing of a group that nobody predicted, or that answers
   assert.equal(readScore(join(home, 'busy')).lines[0]?.measured, null)
   const other = await keeper('none')
   const state = stateAt(0, { tokensPerSecond: 10, queue: 1 })
-  other.keep.look({ ...state, registers: new Map() })
+  const holdings = new Map([...state.holdings].map(([key, one]) => [key, unpredicted(one)]))
+  other.keep.look({ ...state, holdings })
   assert.throws(() => readScore(join(home, 'none')), /no predictions are kept yet/)
 })

@@ -2,8 +2,7 @@
 // under its prediction. The machine of the head keeps the books; nothing here decides anything.
 import { appendFileSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { follows } from '../../core/cluster/advice.ts'
-import { wantedDeployments } from '../../core/cluster/desired.ts'
+import type { Predicted } from '../../core/cluster/advice.ts'
 import { machinesOf } from '../../core/cluster/group-plan.ts'
 import type { MachineState, OwnHolding } from '../../core/cluster/state.ts'
 import type { GroupId } from '../../core/ids.ts'
@@ -61,8 +60,6 @@ const nothingSeen: SpeedSigns = {
 export class ScoreKeeper {
   readonly #parts: ScoreKeeperParts
   readonly #books = new Map<GroupId, Book>()
-  readonly #unpredicted = new Set<GroupId>()
-  #registers: MachineState['registers'] | null = null
   #signs = nothingSeen
   #signsMs = -Infinity
 
@@ -73,16 +70,14 @@ export class ScoreKeeper {
   /** Called after every step of the machine's loop; cheap while nothing is new. */
   look(state: MachineState): void {
     const present = new Set<GroupId>()
-    // States change many times a second; what nobody predicted stays so until somebody wishes anew.
-    if (state.registers !== this.#registers) this.#unpredicted.clear()
-    this.#registers = state.registers
     for (const holding of state.holdings.values()) {
-      const { group } = holding.plan
-      if (holding.rank !== 0 || holding.state !== 'ready' || this.#unpredicted.has(group)) continue
+      const { group, reason } = holding.plan
+      const predicted = reason?.predicted ?? null
+      // A group that was put together otherwise than predicted is held against nothing.
+      if (holding.rank !== 0 || holding.state !== 'ready' || predicted === null) continue
       present.add(group)
-      const book = this.#books.get(group) ?? this.#open(state, holding)
-      if (book === null) this.#unpredicted.add(group)
-      if (book === null || holding.statsMs === book.statsMs) continue
+      const book = this.#books.get(group) ?? this.#open(holding, predicted)
+      if (holding.statsMs === book.statsMs) continue
       book.statsMs = holding.statsMs
       this.#take(state, holding, book)
     }
@@ -105,11 +100,8 @@ export class ScoreKeeper {
     )
   }
 
-  #open(state: MachineState, { plan }: OwnHolding): Book | null {
-    const wish = wantedDeployments(state.registers).find((one) => one.id === plan.deployment)
-    const advice = wish?.advice
-    if (advice?.kind !== 'planned' || !follows(plan, advice)) return null
-    const { tokensPerSecond, firstTokenSeconds, restsOn } = advice.predicted
+  #open({ plan }: OwnHolding, predicted: Predicted): Book {
+    const { tokensPerSecond, firstTokenSeconds, restsOn } = predicted
     const book: Book = {
       model: plan.model.name,
       expected: tokensPerSecond.value,

@@ -17,7 +17,6 @@ import { createGateway } from '../../gateway/app.ts'
 import type { GatewayApp } from '../../gateway/context.ts'
 import { hashKey } from '../../gateway/guard.ts'
 import { ollamaListener } from '../../gateway/ollama/routes.ts'
-import { loadPlanTables } from '../../models/plan-tables.ts'
 import { ModelStore } from '../../models/store.ts'
 import type { AttemptHost } from '../../runtime/attempts.ts'
 import { watchIdle } from '../../runtime/idle-unload.ts'
@@ -33,11 +32,11 @@ import { type CliContext, UserError } from '../command.ts'
 import { type DaemonFile, releaseDaemonFile, takeDaemonFile } from '../daemon-file.ts'
 import { importGguf } from '../import-gguf.ts'
 import { type DaemonLog, openLog } from '../log.ts'
+import { lastMeasuredMs } from '../probe/measurement-file.ts'
 import { type RuntimePaths, rankEnv, requirePython, runtimePaths } from '../runtime-paths.ts'
 import type { RankKnowledge } from '../machines/local-prober.ts'
 import type { Settings } from '../settings.ts'
 import { readVersion } from '../version.ts'
-import { advise } from './advise.ts'
 import { type AroundMachines, aroundMachines } from './around-machines.ts'
 import { wantFirstModel } from './first-model.ts'
 import { listen } from './listen.ts'
@@ -178,7 +177,12 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
   const fetches = new ModelFetches({ machine: () => machine, peers, store, notes })
   const clock = systemClock
   const machine: Machine = new Machine(
-    initialState(self, { ...loaded.content, nowMs: clock.nowMs() }),
+    initialState(self, {
+      ...loaded.content,
+      nowMs: clock.nowMs(),
+      hasPlanner: true,
+      measuredMs: lastMeasuredMs(settings.home),
+    }),
     {
       clock,
       entropy: cryptoEntropy,
@@ -187,6 +191,7 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
       ranks,
       models: fetches,
       facts: { collect: () => void around.facts.learn() },
+      advisor: { ask: (question) => void around.advisor.ask(question) },
       notes,
     },
   )
@@ -202,7 +207,17 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
   })
   watchIdle({ machine, attempts: ranks.attempts, clock, notes })
   watchRoom({ machine, clock, notes })
-  const about = { settings, context, machine, peers, endpoints, notes, log, ranks: knowledge }
+  const about = {
+    settings,
+    context,
+    machine,
+    store,
+    peers,
+    endpoints,
+    notes,
+    log,
+    ranks: knowledge,
+  }
   const around: AroundMachines = aroundMachines(about)
   return { machine, serving, store, ranks, peers, log, ...around }
 }
@@ -296,18 +311,7 @@ function buildGateway(
       launches: parts.launches,
       probes: parts.probes,
       scores: parts.scores,
-      advise: (deployment) =>
-        advise(
-          {
-            state: () => machine.state,
-            facts: () => parts.facts.collect(),
-            tables: () => loadPlanTables(context.programDir),
-            home: settings.home,
-            nowMs: () => systemClock.nowMs(),
-            folderOf: ({ model }) => store.byDigest(model.digest)?.path ?? null,
-          },
-          deployment,
-        ),
+      advise: (asked) => parts.advisor.askFresh(asked),
       membership: membershipActions({ machine, peers, links: parts.links }),
       nowMs: () => systemClock.nowMs(),
       stop,

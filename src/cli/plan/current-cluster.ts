@@ -1,5 +1,8 @@
 // The cluster at hand, as the planner wants it: what the machines say of themselves, and what already runs on
 // them. Null when no daemon runs here; the command then says so.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
 import type { MachineId } from '../../core/ids.ts'
 import type { LinkFact } from '../../core/links/link-fact.ts'
 import type { MachineFacts } from '../../core/machine-facts/machine.ts'
@@ -24,7 +27,11 @@ export interface ClusterAtHand {
   readonly stale: readonly string[]
   /** Every machine computes on its CPU, in float32. */
   readonly inFloat32: boolean
+  /** Where the files of the models on this machine lie, by name. */
+  readonly folders?: ReadonlyMap<string, string>
 }
+
+const listedModels = z.array(z.object({ name: z.string(), path: z.string() }))
 
 /** Null when no daemon runs on this machine. */
 export type CurrentCluster = () => Promise<ClusterAtHand | null>
@@ -37,13 +44,16 @@ export function clusterAtHand(context: CliContext, tables: PlanTables): CurrentC
     const facts = await askCluster(context)
     if (daemon === null || facts === null) return null
     const view = clusterView.parse(await daemon.get('/cluster/view'))
-    return clusterFrom({
+    const models = listedModels.parse(await daemon.get('/cluster/models'))
+    const there = clusterFrom({
       facts: facts.machines,
       measuredLinks: facts.links,
       view,
       tables,
       store: readMeasurements(homeDir(context.env)),
     })
+    const whole = models.filter(({ path }) => existsSync(join(path, 'config.json')))
+    return { ...there, folders: new Map(whole.map(({ name, path }) => [name.toLowerCase(), path])) }
   }
 }
 
@@ -80,15 +90,16 @@ function planMachine(
   const found = tables.chips.find(({ chip, names }) =>
     [chip.name, ...names].some((word) => word.replaceAll(' ', '').toLowerCase() === chipName),
   )
-  const running = view.deployments.flatMap(({ model, groups }) =>
+  const held = view.deployments.flatMap(({ model, groups }) =>
     groups.flatMap(({ stages }) =>
-      stages.flatMap(({ ranks }) =>
+      stages.flatMap(({ ranks, backend }) =>
         ranks
           .filter((rank) => rank.machine === name)
-          .map((rank) => ({ name: model, memoryBytes: rank.memoryBytes })),
+          .map((rank) => ({ name: model, memoryBytes: rank.memoryBytes, backend })),
       ),
     ),
   )
+  const running = held.map((one) => ({ name: one.name, memoryBytes: one.memoryBytes }))
   const roles = { always: 'always-on', sometimes: 'sometimes', client: 'client' } as const
   return {
     id: seen.id as MachineId,
@@ -98,7 +109,7 @@ function planMachine(
     memoryFreeBytes: (seen.memoryLendBytes ?? 0) - (seen.memoryReservedBytes ?? 0),
     role: roles[(seen.role ?? 'always') as keyof typeof roles],
     onBattery: power.source.known && power.source.value === 'battery',
-    inJacclWorld: false,
+    inJacclWorld: held.some(({ backend }) => backend === 'jaccl'),
     running,
     diskBytesPerSecond: null,
   }

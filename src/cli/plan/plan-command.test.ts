@@ -54,6 +54,36 @@ async function run(
   }
 }
 
+test('bushel plan finds a model that only lies on this disk', async () => {
+  const { machines, links } = request('llama-3.1-8b', '2xM3Ultra-96,tb5-mesh')
+  const folder = mkdtempSync(join(home, 'mine-'))
+  writeFileSync(
+    join(folder, 'config.json'),
+    JSON.stringify({
+      model_type: 'llama',
+      hidden_size: 2048,
+      num_hidden_layers: 16,
+      intermediate_size: 8192,
+      num_attention_heads: 32,
+      num_key_value_heads: 8,
+      vocab_size: 128_256,
+      max_position_embeddings: 131_072,
+      tie_word_embeddings: true,
+      torch_dtype: 'bfloat16',
+    }),
+  )
+  const folders = new Map([['my-own', folder]])
+  const plan = createPlanCommand(() =>
+    Promise.resolve({ machines, links, worlds: [], stale: [], inFloat32: false, folders }),
+  )
+  const register: typeof registerPlan = (command, context) => plan.register(command, context)
+  const { text, error } = await run(['My-Own'], register)
+  if (error !== null) assert.fail(error.message)
+  assert.match(text, /Chosen: /)
+  const other = await run(['Not-Mine'], register)
+  assert.match(other.error?.message ?? '', /is not in the catalogue/)
+})
+
 test('bushel plan shows a table, a drawing and an explanation', async () => {
   const { text } = await run(['deepseek-v3', '--cluster', '2xM3Ultra-256,tb5-mesh'])
   assert.match(text, /plan +machines +first token +tok\/s +range/)

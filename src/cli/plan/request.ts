@@ -125,9 +125,14 @@ export async function buildRequest(
   },
 ): Promise<{ request: PlanRequest; notes: readonly string[] }> {
   const { tables } = given
-  const found = findModel(model, tables)
-  if (found.kind === 'unknown') throw usage(found.message)
+  const listed = findModel(model, tables)
+  if (listed.kind === 'unknown' && options.cluster !== undefined) throw usage(listed.message)
   const cluster = await clusterOf(options, tables, given.current)
+  // What is in no catalogue may lie on this machine's disk.
+  const folder = cluster.folders?.get(model.toLowerCase())
+  const found =
+    listed.kind === 'unknown' && folder !== undefined ? findModel(folder, tables) : listed
+  if (found.kind === 'unknown') throw usage(found.message)
   const contextTokens = wholeNumber(options.context, 'context', 100_000_000)
   const limit = found.model.shape.contextTokensMax
   if (contextTokens > limit)

@@ -22,22 +22,41 @@ export function readMeasurements(home: string): Measurements {
   const path = measurementPath(home)
   if (!existsSync(path)) return nothingMeasured
   try {
-    const { machines, worlds, hops } = measurementFile.parse(JSON.parse(readFileSync(path, 'utf8')))
-    return {
-      machines: machines.map((one) => ({ ...one, machine: machineId(one.machine) })),
-      worlds: worlds.map((one) => ({ ...one, machines: one.machines.map(machineId) })),
-      hops: hops.map((one) => ({
-        ...one,
-        source: machineId(one.source),
-        target: machineId(one.target),
-      })),
-    }
+    return parseMeasurements(JSON.parse(readFileSync(path, 'utf8')))
   } catch (error) {
     const why = error instanceof Error ? error.message.split('\n')[0] : String(error)
     throw new UserError(
       `${path} cannot be read (${why}); remove it and run "bushel probe" to measure again`,
       { cause: error },
     )
+  }
+}
+
+/** When the newest of them was taken; 0 when there are none. */
+export function newestMs({ machines, worlds, hops }: Measurements): number {
+  return Math.max(0, ...[...machines, ...worlds, ...hops].map(({ atMs }) => atMs))
+}
+
+/** The same of what an earlier daemon left; a damaged file is told of when a plan is asked for. */
+export function lastMeasuredMs(home: string): number {
+  try {
+    return newestMs(readMeasurements(home))
+  } catch {
+    return 0
+  }
+}
+
+/** From the file, or from another machine. */
+export function parseMeasurements(value: unknown): Measurements {
+  const { machines, worlds, hops } = measurementFile.parse(value)
+  return {
+    machines: machines.map((one) => ({ ...one, machine: machineId(one.machine) })),
+    worlds: worlds.map((one) => ({ ...one, machines: one.machines.map(machineId) })),
+    hops: hops.map((one) => ({
+      ...one,
+      source: machineId(one.source),
+      target: machineId(one.target),
+    })),
   }
 }
 

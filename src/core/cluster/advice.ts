@@ -1,8 +1,8 @@
-// The planner's word on an automatic choice, kept with the wish: which machines, which split, why, and how fast
-// it should be. The coordinator follows it while every machine it names can take part, so that all machines
-// decide alike without knowing each other's chips.
+// The planner's word on an automatic choice: which machines, which split, why, and how fast it should be. It is
+// asked before a model is loaded and again whenever a group must be placed and things have changed; a group keeps
+// the reason it was placed for, so that nothing that runs is moved or explained anew because of later advice.
 import type { DeviceMatrix } from '../backends/device-matrix.ts'
-import type { MachineId } from '../ids.ts'
+import type { DeploymentId, MachineId } from '../ids.ts'
 import type { GroupPlan, Strategy } from './group-plan.ts'
 
 export type Advice =
@@ -17,9 +17,36 @@ export type Advice =
       readonly why: string
       readonly kbFindings: readonly number[]
       readonly predicted: Predicted
+      /** What it was asked about; other machines, another question. */
+      readonly basis?: string
     }
   /** The planner could not tell, and why; then free memory decides. */
-  | { readonly kind: 'unknown'; readonly why: string }
+  | { readonly kind: 'unknown'; readonly why: string; readonly basis?: string }
+
+/** What the planner is asked before a group is placed. */
+export interface AdviceQuestion {
+  readonly deployment: DeploymentId
+  /** How many groups are still to come, this one included. */
+  readonly groups: number
+  /** Machines that serve it already, or on which it lately failed: others come first. */
+  readonly avoid: readonly MachineId[]
+  readonly basis: string
+}
+
+/** What was asked last about a deployment, and what came of it; null while it is awaited. */
+export interface KnownAdvice {
+  readonly basis: string
+  readonly askedMs: number
+  readonly advice: Advice | null
+}
+
+/** Why a group is where it is, as it was when it was placed. */
+export interface PlacedReason {
+  readonly why: string
+  readonly kbFindings: readonly number[]
+  /** Null when the planner did not choose it. */
+  readonly predicted: Predicted | null
+}
 
 export interface AdvisedStage {
   readonly layers: number
@@ -51,16 +78,40 @@ export function follows(plan: GroupPlan, advice: Advice | undefined): boolean {
   return plan.strategy === advice.strategy && shape(planned) === shape(advised)
 }
 
-/** Why a group is as it is, in one sentence; null when a person fixed it. */
-export function whyPlaced(
+/** Why a group is placed so, in one sentence; null when a person fixed it. */
+export function reasonFor(
   plan: GroupPlan,
   wish: { readonly strategy: Strategy; readonly advice?: Advice },
-): string | null {
+): PlacedReason | null {
+  const { advice } = wish
   if (wish.strategy !== 'auto') return null
-  if (follows(plan, wish.advice)) return wish.advice?.why ?? null
-  const rule = 'by free memory: one machine that holds it, or the fewest that do'
-  if (wish.advice === undefined) return `${rule}; the planner was not asked`
-  return wish.advice.kind === 'unknown'
-    ? `${rule}; the planner could not tell: ${wish.advice.why}`
-    : `${rule}; what the planner chose has no room there, or a machine of it is not there`
+  if (advice?.kind === 'planned' && follows(plan, advice)) {
+    const { why, kbFindings, predicted } = advice
+    return { why: shortened(why), kbFindings, predicted }
+  }
+  const why = shortened(`${memoryRule}; ${whyNotFollowed(advice)}`)
+  return { why, kbFindings: [], predicted: null }
 }
+
+/** It travels with every record. */
+const shortened = (text: string): string =>
+  text.length <= whyCharsMax ? text : `${text.slice(0, whyCharsMax - 1)}…`
+const whyCharsMax = 500
+
+const memoryRule = 'by free memory: one machine that holds it, or the fewest that do'
+
+function whyNotFollowed(advice: Advice | undefined): string {
+  if (advice === undefined) return 'the planner was not asked'
+  return advice.kind === 'unknown'
+    ? `the planner could not tell: ${advice.why}`
+    : 'what the planner chose has no room there, or a machine of it is not there'
+}
+
+/** After a loss the rest stays where it is: what was predicted for other machines no longer counts. */
+export function reasonAfterLoss(reason: PlacedReason): PlacedReason {
+  if (reason.why.startsWith(aroundTheRest)) return reason
+  const why = shortened(`${aroundTheRest}; before that ${reason.why}`)
+  return { why, kbFindings: [], predicted: null }
+}
+
+const aroundTheRest = 'put together again around the machines that were left after a loss'

@@ -10,6 +10,7 @@ import {
   takeRecord,
 } from './apply-peer-event.ts'
 import type { ClusterEvent } from './events.ts'
+import { limits } from '../limits.ts'
 import { compareEpochs } from './record.ts'
 import { type Registers, mergeRegisters, registersDigest, writeRegister } from './registers.ts'
 import { type MachineState, type OwnHolding, holdingKey, privateHoldingFields } from './state.ts'
@@ -44,6 +45,11 @@ export function applyEvent(state: MachineState, event: ClusterEvent, nowMs: numb
       return { ...state, facts: { ...state.facts, askedMs: nowMs } }
     case 'facts-learned':
       return { ...state, facts: { ...event.facts, askedMs: state.facts.askedMs, learnedMs: nowMs } }
+    case 'advice-asked':
+    case 'advice-learned':
+      return { ...state, advice: adviceWith(state.advice, event, nowMs) }
+    case 'measurements-taken':
+      return { ...state, measuredMs: Math.max(state.measuredMs, event.atMs) }
     case 'self-changed':
       return rethought(revised({ ...state, self: { ...state.self, ...event.change } }))
     case 'epoch-seen':
@@ -76,6 +82,24 @@ export function applyEvent(state: MachineState, event: ClusterEvent, nowMs: numb
     default:
       return assertNever(event)
   }
+}
+
+function adviceWith(
+  known: MachineState['advice'],
+  event: Extract<ClusterEvent, { kind: 'advice-asked' | 'advice-learned' }>,
+  nowMs: number,
+): MachineState['advice'] {
+  const { deployment, basis } = event
+  const asked = known.get(deployment)
+  if (event.kind === 'advice-asked') {
+    // Things that keep changing make new questions, not a longer wait.
+    const waits = asked?.advice === null && nowMs - asked.askedMs < 2 * limits.adviceWaitMsMax
+    const askedMs = waits ? asked.askedMs : nowMs
+    return new Map(known).set(deployment, { basis, askedMs, advice: null })
+  }
+  // Meanwhile something else was asked: this answers a question that nobody has any more.
+  if (asked?.basis !== basis) return known
+  return new Map(known).set(deployment, { ...asked, advice: event.advice })
 }
 
 type DesiredEvent = Extract<

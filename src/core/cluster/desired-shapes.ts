@@ -1,5 +1,6 @@
 // Whether what stands in a register is what its key promises. Registers come from other machines, from older
 // and newer versions and from disks: a value that cannot be understood here is left alone, and breaks nothing.
+import type { Advice } from './advice.ts'
 import type { Deployment, RosterEntry } from './desired.ts'
 import { type ModelRef, strategies } from './group-plan.ts'
 
@@ -26,13 +27,13 @@ export function isDeployment(key: string, value: unknown): value is Deployment {
     isCount(value['contextTokens']) &&
     (value['keepAliveMs'] === null || isAmount(value['keepAliveMs'])) &&
     isMatrix(value['devices']) &&
-    isAdvice(value['advice'])
+    (value['advice'] === undefined || isAdvice(value['advice']))
   )
 }
 
-function isAdvice(value: unknown): boolean {
-  if (value === undefined) return true
+export function isAdvice(value: unknown): value is Advice {
   if (!isFields(value) || typeof value['why'] !== 'string') return false
+  if (value['basis'] !== undefined && typeof value['basis'] !== 'string') return false
   if (value['kind'] === 'unknown') return true
   const { strategy, stages, predicted, backend, devices, kbFindings } = value
   const isRange = (range: unknown): boolean =>

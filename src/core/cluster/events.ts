@@ -1,6 +1,7 @@
 // Facts that change a machine's state. Everything that happens becomes one of these first.
 import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
 import type { JsonValue } from '../json.ts'
+import type { Advice } from './advice.ts'
 import type { GroupPlan } from './group-plan.ts'
 import type { Heartbeat } from './messages.ts'
 import type { KnownFacts } from './known-facts.ts'
@@ -62,6 +63,15 @@ export type ClusterEvent =
   // -- what machines are made of
   | { readonly kind: 'facts-asked' }
   | { readonly kind: 'facts-learned'; readonly facts: Pick<KnownFacts, 'machines' | 'silent'> }
+  // -- the planner's word
+  | { readonly kind: 'advice-asked'; readonly deployment: DeploymentId; readonly basis: string }
+  | {
+      readonly kind: 'advice-learned'
+      readonly deployment: DeploymentId
+      readonly basis: string
+      readonly advice: Advice
+    }
+  | { readonly kind: 'measurements-taken'; readonly atMs: number }
   // -- coordination
   | { readonly kind: 'term-begun'; readonly epoch: Epoch }
   | { readonly kind: 'term-ended' }

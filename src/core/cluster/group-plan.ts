@@ -2,6 +2,7 @@
 import { assert } from '../assert.ts'
 import type { DeploymentId, GroupId, MachineId, ModelDigest } from '../ids.ts'
 import type { DeviceMatrix } from '../backends/device-matrix.ts'
+import type { PlacedReason } from './advice.ts'
 import { type JsonValue, canonicalJson } from '../json.ts'
 
 export const strategies = [
@@ -98,6 +99,8 @@ export interface GroupPlan {
   readonly strategy: Exclude<Strategy, 'auto'>
   readonly contextTokens: number
   readonly stages: readonly StagePlan[]
+  /** Why it was placed so; absent when a person fixed it. */
+  readonly reason?: PlacedReason
 }
 
 /** One rank of a plan with its place: ranks are numbered through all stages, head first. */

@@ -2,6 +2,7 @@
 import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
 import { limits } from '../limits.ts'
 import { SmallMap } from '../small-map.ts'
+import type { KnownAdvice } from './advice.ts'
 import type { GroupPlan } from './group-plan.ts'
 import type { Endpoint, Epoch, Failure, Holding, MachineRecord, Role } from './record.ts'
 import { isDrained } from './desired.ts'
@@ -141,6 +142,12 @@ export interface MachineState {
   readonly startedMs: number
   /** What the machines are made of, as far as this one has asked; nothing of it travels. */
   readonly facts: KnownFacts
+  /** What the planner said when it was last asked about a deployment; nothing of it travels. */
+  readonly advice: ReadonlyMap<DeploymentId, KnownAdvice>
+  /** When this cluster was last probed, by the wall clock of whoever did; 0: never. */
+  readonly measuredMs: number
+  /** Whether there is a planner to ask. */
+  readonly hasPlanner: boolean
 }
 
 export function holdingKey(group: GroupId, rank: number): string {
@@ -149,7 +156,13 @@ export function holdingKey(group: GroupId, rank: number): string {
 
 export function initialState(
   self: SelfState,
-  from: { registers?: Registers; epochSeen?: Epoch; nowMs: number },
+  from: {
+    registers?: Registers
+    epochSeen?: Epoch
+    nowMs: number
+    hasPlanner?: boolean
+    measuredMs?: number
+  },
 ): MachineState {
   return {
     self,
@@ -168,6 +181,9 @@ export function initialState(
     caughtUp: false,
     startedMs: from.nowMs,
     facts: noFacts,
+    advice: new Map(),
+    measuredMs: from.measuredMs ?? 0,
+    hasPlanner: from.hasPlanner ?? false,
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deploymentOf } from '../../../test/support/machine-states.ts'
-import { type Advice, follows, whyPlaced } from '../cluster/advice.ts'
+import { type Advice, follows } from '../cluster/advice.ts'
 import type { WantedDeployment } from '../cluster/desired.ts'
 import { isDeployment } from '../cluster/desired-shapes.ts'
 import { type GroupPlan, type ModelRef, freelyCut, machinesOf } from '../cluster/group-plan.ts'
@@ -92,7 +92,8 @@ test('placeDeployment() follows the planner for "auto", machine by machine and l
   assert.equal(plan.strategy, 'pipeline')
   assert.equal(outline(plan), 'b:0–20 a:20–30')
   assert.ok(follows(plan, pipelineAdvice))
-  assert.equal(whyPlaced(plan, wish({ advice: pipelineAdvice })), pipelineAdvice.why)
+  const { why, kbFindings, predicted } = pipelineAdvice
+  assert.deepEqual(plan.reason, { why, kbFindings, predicted })
 })
 
 test('placeDeployment() makes an advised world with the backend and the devices of the advice', () => {
@@ -137,7 +138,8 @@ test('placeDeployment() goes by free memory, and says so, when the advice cannot
     const wished = wish(advice === undefined ? {} : { advice })
     const plan = place(wished, machines)
     assert.equal(plan.strategy, 'single')
-    assert.match(whyPlaced(plan, wished) ?? '', reason)
+    assert.match(plan.reason?.why ?? '', reason)
+    assert.equal(plan.reason?.predicted, null)
   }
 })
 
@@ -147,7 +149,7 @@ test('placeDeployment() puts a replica elsewhere, and keeps to what a person fix
   const fixed = wish({ strategy: 'single', advice: pipelineAdvice })
   const plan = place(fixed, roomy)
   assert.equal(plan.strategy, 'single')
-  assert.equal(whyPlaced(plan, fixed), null)
+  assert.equal(plan.reason, undefined)
 })
 
 test('isDeployment() takes advice as it is written and refuses what is none', () => {

@@ -1,4 +1,5 @@
 // Where a deployment's next group goes: a shape, and a machine with enough room for each of its ranks.
+import { reasonFor } from '../cluster/advice.ts'
 import type { WantedDeployment } from '../cluster/desired.ts'
 import type { GroupPlan, RankPlan, StagePlan } from '../cluster/group-plan.ts'
 import type { MachineRecord } from '../cluster/record.ts'
@@ -64,11 +65,11 @@ export function placeDeployment(request: PlacementRequest): PlacementOutcome {
     if (seats.open.length === 0 || why.length > 0) return { kind: 'refused', reason }
   }
   const advised = placeAdvised(request, seats.open)
-  if (advised !== null) return placed(advised, seats.open)
+  if (advised !== null) return placed(request, advised, seats.open)
   const reasons: string[] = []
   for (const shape of shapes) {
     const plan = placeShape(request, shape, seats.open)
-    if (typeof plan !== 'string') return placed(plan, seats.open)
+    if (typeof plan !== 'string') return placed(request, plan, seats.open)
     reasons.push(plan)
   }
   // The first tells of the simplest shape, the last of the widest: between them is nothing new.
@@ -124,11 +125,21 @@ function teamInOrder(
   return team
 }
 
-function placed(plan: GroupPlan, seats: readonly Seat[]): PlacementOutcome {
+function placed(
+  { deployment }: PlacementRequest,
+  plan: GroupPlan,
+  seats: readonly Seat[],
+): PlacementOutcome {
   const used = new Set(plan.stages.flatMap((stage) => stage.ranks.map((rank) => rank.machine)))
   const missing = seats.filter((seat) => used.has(seat.record.id) && !seat.hasFiles)
   const source = seats.find((seat) => seat.hasFiles)?.record.id ?? null
-  return { kind: 'placed', plan, missing: missing.map((seat) => seat.record.id), source }
+  const reason = reasonFor(plan, deployment)
+  return {
+    kind: 'placed',
+    plan: reason === null ? plan : { ...plan, reason },
+    missing: missing.map((seat) => seat.record.id),
+    source,
+  }
 }
 
 /** The roomiest machine may be the one that fits beside no other: then the next one heads the group. */

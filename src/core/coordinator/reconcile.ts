@@ -14,6 +14,7 @@ import {
 import { type GroupId, type MachineId, groupId } from '../ids.ts'
 import { limits } from '../limits.ts'
 import { hearEachOther } from '../membership/view.ts'
+import { adviceFor } from './advice.ts'
 import { readinessOf } from './backoff.ts'
 import { candidateRecords } from './candidates.ts'
 import { orderFetch, orderLeftoversStop, orderPrepare, orderStop, stopReasons } from './orders.ts'
@@ -126,18 +127,49 @@ export function reconcile(state: MachineState, step: Reconciliation): void {
   if (out.events.some((event) => event.kind === 'start-begun')) return
   const failures = recentFailures(state, nowMs)
   if (readinessOf(deployment, failures, nowMs).kind !== 'start-now') return
-  const taken = serving.flatMap((group) => machinesOf(group.plan))
+  const taken = [...serving, ...starting].flatMap(({ plan }) => machinesOf(plan))
   const failedOn = failures
     .filter((failure) => failure.deployment === deployment.id && !failure.excused)
     .map((failure) => failure.machine)
   const outdated = serving.filter((group) => isOutdated(group, deployment))
-  beginStart(state, { deployment, taken, failedOn, outdated, moment, out })
+  const groups = wanted - staying.length - starting.length
+  const advised = askPlanner(state, {
+    deployment,
+    groups,
+    avoid: [...taken, ...failedOn],
+    nowMs,
+    out,
+  })
+  if (advised === null) return
+  beginStart(state, { deployment: advised, taken, failedOn, outdated, moment, out })
 }
 
 /** Serves a wish that has since become another one. */
 function isOutdated({ plan, ranks }: GroupView, deployment: WantedDeployment): boolean {
   const wish = Math.max(...ranks.map((rank) => rank.holding?.wish ?? Infinity))
   return wish < deployment.version.counter && !isAsWished(plan, deployment)
+}
+
+/** With the newest advice; null while the planner is asked. What already runs is never asked about. */
+function askPlanner(
+  state: MachineState,
+  about: {
+    deployment: WantedDeployment
+    groups: number
+    avoid: readonly MachineId[]
+    nowMs: number
+    out: Decision
+  },
+): WantedDeployment | null {
+  const outcome = adviceFor(state, about)
+  if (outcome.kind === 'go') return outcome.deployment
+  if (outcome.kind === 'ask') {
+    const { question } = outcome
+    const { deployment, basis } = question
+    about.out.events.push({ kind: 'advice-asked', deployment, basis })
+    about.out.effects.push({ kind: 'advice-ask', question })
+  }
+  return null
 }
 
 function beginStart(

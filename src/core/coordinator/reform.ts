@@ -1,5 +1,6 @@
 // When a pipeline has lost a stage: the plan that keeps the others where they are and puts the lost layers on
 // a machine with room, or null when only a new start helps.
+import { reasonAfterLoss } from '../cluster/advice.ts'
 import { type WantedDeployment, wantedDeployments } from '../cluster/desired.ts'
 import { type GroupPlan, placedRanks } from '../cluster/group-plan.ts'
 import type { GroupView, RankView } from '../cluster/groups.ts'
@@ -45,8 +46,22 @@ export function planReform(
   return {
     kind: 'plan',
     wish: Math.max(0, ...left.map((rank) => rank.holding?.wish ?? 0)),
-    plan: { ...plan, formation: plan.formation + 1, stages: stagesWith(plan, machines) },
+    plan: {
+      ...plan,
+      formation: plan.formation + 1,
+      stages: stagesWith(plan, machines),
+      ...(plan.reason === undefined || !isMoved(plan, machines)
+        ? {}
+        : { reason: reasonAfterLoss(plan.reason) }),
+    },
   }
+}
+
+/** Whether anything comes to lie elsewhere than the planner had chosen. */
+function isMoved(plan: GroupPlan, machines: ReadonlyMap<number, { machine: MachineId }>): boolean {
+  return placedRanks(plan).some(
+    ({ rank, machine }) => (machines.get(rank)?.machine ?? machine) !== machine,
+  )
 }
 
 function isPlainPipeline({ stages }: GroupPlan): boolean {

@@ -1,11 +1,12 @@
 // Everything that can reach a machine's loop from outside.
+import type { Advice } from '../cluster/advice.ts'
 import type { GroupPlan } from '../cluster/group-plan.ts'
 import type { KnownFacts } from '../cluster/known-facts.ts'
 import type { ClusterMessage, Heartbeat } from '../cluster/messages.ts'
 import type { Endpoint } from '../cluster/record.ts'
 import type { Registers } from '../cluster/registers.ts'
 import type { SelfState } from '../cluster/state.ts'
-import type { GroupId, MachineId } from '../ids.ts'
+import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
 import type { JsonValue } from '../json.ts'
 
 /** What the token path has seen of a rank since the last tick; tokens themselves never come here. */
@@ -84,4 +85,12 @@ export type MachineInput =
   /** The whole desired state is exchanged: joining or leaving a cluster. */
   | { readonly kind: 'registers-replace'; readonly registers: Registers }
   | { readonly kind: 'facts-learned'; readonly facts: Pick<KnownFacts, 'machines' | 'silent'> }
+  | {
+      readonly kind: 'advice-learned'
+      readonly deployment: DeploymentId
+      readonly basis: string
+      readonly advice: Advice
+    }
+  /** The cluster was probed at that wall time, by this machine or another. */
+  | { readonly kind: 'measurements-taken'; readonly atMs: number }
   | { readonly kind: 'self-change'; readonly change: Partial<SelfState> }

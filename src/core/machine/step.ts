@@ -137,6 +137,8 @@ function receive(state: MachineState, input: MachineInput, moment: Moment): Deci
       }
       return out
     case 'facts-learned':
+    case 'advice-learned':
+    case 'measurements-taken':
       out.events.push(input)
       return out
     case 'self-change':

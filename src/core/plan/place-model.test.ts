@@ -226,6 +226,22 @@ test('placeModel() says how much is missing and what would do', () => {
   assert.match(remedies, /streaming layers from disk/)
 })
 
+test('placeModel() counts machines where one more is not enough, and says what coarser weights would do', () => {
+  const remediesFor = (model: string, cluster: string): string => {
+    const shop = tables.chips.map((entry) => entry.chip)
+    const outcome = placeModel(request(model, cluster), { shop })
+    return outcome.kind === 'memory-short' ? outcome.shortage.remedies.join('\n') : 'planned'
+  }
+  assert.match(
+    remediesFor('kimi-k2', '2xM4Pro-64,tb5-mesh'),
+    /2 more machines: each Apple M3 Ultra with 512 GB/,
+  )
+  assert.match(
+    remediesFor('qwen3-235b-a22b', 'M4Max-128+M4Pro-24,10gbe'),
+    /converted to \d bits per weight it fits/,
+  )
+})
+
 test('placeModel() names what could be unloaded to make room', () => {
   const asked = request('llama-3.3-70b', 'M4Max-64')
   const machines = asked.machines.map((machine) => ({

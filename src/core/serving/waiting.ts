@@ -7,6 +7,7 @@ import { readinessOf } from '../coordinator/backoff.ts'
 import { explainFailure, meaningOf } from '../doctor/rank-log.ts'
 import type { PlacementOutcome } from '../coordinator/placement.ts'
 import { previewPlacement } from '../coordinator/preview.ts'
+import { limits } from '../limits.ts'
 import { describeRoom, roomFor } from '../coordinator/room.ts'
 
 export type DeploymentStatus = 'ready' | 'starting' | 'waiting' | 'degraded'
@@ -40,6 +41,9 @@ export function conditionOf(
       groups,
     }
   }
+  const asked = state.advice.get(deployment.id)
+  if (asked?.advice === null && nowMs - asked.askedMs < limits.adviceWaitMsMax)
+    return { status: 'waiting', detail: 'the planner is being asked where it should go', groups }
   const placed = previewPlacement(state, deployment)
   const roomDetail = (): string => {
     const room = roomFor(state, deployment, nowMs)

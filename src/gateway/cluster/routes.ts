@@ -8,6 +8,7 @@ import { addGenerationRoutes } from './generation-routes.ts'
 import { addAliasRoutes } from './alias-routes.ts'
 import { type LaunchActions, addLaunchRoutes } from './launch-routes.ts'
 import { type MembershipActions, addMembershipRoutes } from './membership-routes.ts'
+import { type ProbeAction, addProbeRoute } from './probe-route.ts'
 import type { SlowView } from '../../wire/cluster-view.ts'
 import { clusterView, deploymentViews } from './view.ts'
 
@@ -34,8 +35,7 @@ export interface ClusterActions {
   listModels(): Promise<readonly object[]>
   /** What every machine says of itself and of the ways between them. */
   facts(): Promise<object>
-  /** Measures machines and links, for the planner. */
-  probe(): Promise<object>
+  readonly probe: ProbeAction
   /** Machines that run well under their prediction. */
   slow(): readonly SlowView[]
   /** What every machine is doing right now. */
@@ -56,6 +56,7 @@ export function addClusterRoutes(
   addLaunchRoutes(app, actions.launches)
   addGenerationRoutes(app, parts, () => actions.nowMs())
   addAliasRoutes(app, parts)
+  addProbeRoute(app, actions.probe)
   parts.api.describe({
     method: 'get',
     path: '/cluster/view',
@@ -75,7 +76,6 @@ export function addClusterRoutes(
     c.json(deploymentViews(parts.machine.state, actions.nowMs())),
   )
   app.get('/cluster/facts', async (c) => c.json(await actions.facts()))
-  app.post('/cluster/probe', async (c) => c.json(await actions.probe()))
   app.get('/cluster/telemetry', async (c) => c.json(await actions.telemetry()))
   app.get('/cluster/models', async (c) => c.json(await actions.listModels()))
   app.post('/cluster/load', async (c) => {

@@ -1,6 +1,5 @@
 // The cluster as the page and the command line show it: measured things with their age, nothing guessed.
-import { follows, whyPlaced } from '../../core/cluster/advice.ts'
-import { type Deployment, roster, wantedDeployments } from '../../core/cluster/desired.ts'
+import { roster, wantedDeployments } from '../../core/cluster/desired.ts'
 import { type GroupPlan, placedRanks } from '../../core/cluster/group-plan.ts'
 import type { GroupView } from '../../core/cluster/groups.ts'
 import { type MachineState, liveRecords, machineName, ownRecord } from '../../core/cluster/state.ts'
@@ -108,7 +107,7 @@ export function deploymentViews(state: MachineState, nowMs: number): DeploymentV
         ...loss,
         machine: nameOf(state, loss.machine),
       })),
-      groups: condition.groups.map((group) => groupView(state, { group, deployment, nowMs })),
+      groups: condition.groups.map((group) => groupView(state, { group, nowMs })),
     }
   })
 }
@@ -123,16 +122,16 @@ function memoryOf(plan: GroupPlan, rank: number): number {
 
 function groupView(
   state: MachineState,
-  about: { group: GroupView; deployment: Deployment; nowMs: number },
+  about: { group: GroupView; nowMs: number },
 ): DeploymentView['groups'][number] {
-  const { group, deployment, nowMs } = about
-  const { advice } = deployment
+  const { group, nowMs } = about
+  const { reason } = group.plan
   return {
     id: group.group,
     status: group.status,
     strategy: group.plan.strategy,
-    why: whyPlaced(group.plan, deployment),
-    predicted: advice?.kind === 'planned' && follows(group.plan, advice) ? advice.predicted : null,
+    why: reason?.why ?? null,
+    predicted: reason?.predicted ?? null,
     sinceMs: nowMs - group.sinceMs,
     tokensPerSecond: Math.max(0, ...group.ranks.map((rank) => rank.holding?.tokensPerSecond ?? 0)),
     stages: group.plan.stages.map((stage, index) => ({

@@ -23,6 +23,8 @@ export function stopChecker(scene: Scene): Checker {
   const readyRanks = new Map<string, Set<number>>()
   const endedMs = new Map<string, number>()
   const disturbedMs = new Map<SimHost, number>()
+  /** When anybody last held a rank of a formation after the first, or was to. */
+  const reformedMs = new Map<string, number>()
   const lately = (atMs: number | undefined): boolean =>
     atMs !== undefined && world.nowMs - atMs < memoryMs
 
@@ -46,7 +48,7 @@ export function stopChecker(scene: Scene): Checker {
     if (cause === stopReasons.rankLost) return members.length > 1
     // A group that lost a part may be put together again, and that may come to nothing.
     if (cause === stopReasons.abandoned || cause === stopReasons.late)
-      return !wasWhole || reformPlan !== null || isReformed(world, group)
+      return !wasWhole || reformPlan !== null || lately(reformedMs.get(group))
     if (cause.startsWith('this machine slept')) return lately(disturbedMs.get(rank.host))
     if (cause.startsWith('this machine joined'))
       return operators.removedMs.size > 0 || operators.admissions > 0 || operators.departures > 0
@@ -77,16 +79,17 @@ export function stopChecker(scene: Scene): Checker {
   }
   return {
     becameReady({ load }) {
-      const ready = readyRanks.get(load.group) ?? new Set()
-      readyRanks.set(load.group, ready.add(rankNumber(load)))
+      readyRanks.set(load.group, (readyRanks.get(load.group) ?? new Set()).add(rankNumber(load)))
     },
     exited({ load }) {
       endedMs.set(load.group, world.nowMs)
     },
     stepped(_host, { before, after }) {
       if (before.holdings === after.holdings) return
-      for (const { plan } of after.holdings.values())
+      for (const { plan, reformPlan } of after.holdings.values()) {
         groupSeenMs.set(plan.group, { deployment: plan.deployment, atMs: world.nowMs })
+        if (plan.formation > 0 || reformPlan !== null) reformedMs.set(plan.group, world.nowMs)
+      }
     },
     signalled(rank) {
       if (told.has(rank) || !rank.life.isAlive) return
@@ -108,15 +111,6 @@ export function stopChecker(scene: Scene): Checker {
       disturbedMs.set(host, world.nowMs)
     },
   }
-}
-
-/** Whether anybody holds a rank of a formation after the first. */
-function isReformed(world: Scene['world'], group: string): boolean {
-  return world.hosts.some((host) =>
-    [...(host.life?.machine.state.holdings.values() ?? [])].some(
-      (holding) => holding.plan.group === group && holding.plan.formation > 0,
-    ),
-  )
 }
 
 /** The deployment as each machine that runs wants it now. */

@@ -1,10 +1,13 @@
 """All-reduces of a world inside a compute loop: what a step pays for them is the difference to the loop alone."""
 
+import faulthandler
 import statistics
 import time
 from typing import Any
 
 import mlx.core as mx
+
+from ..world.backend import INIT_SECONDS_MAX
 
 SMALL = 4096
 MEBIBYTE = 262_144
@@ -15,7 +18,10 @@ LEAST_SECONDS = 1e-7
 
 
 def measure(backend: str, rounds: int) -> dict[str, Any]:
+    # Ranks that never meet wait in init for ever, with Python's lock held: a timer outside Python ends them.
+    faulthandler.dump_traceback_later(INIT_SECONDS_MAX, exit=True)
     group = mx.distributed.init(strict=True, backend=backend)
+    faulthandler.cancel_dump_traceback_later()
     weights = mx.random.normal((WIDTH, WIDTH))
     mx.eval(weights)
 

@@ -49,16 +49,47 @@ function neededBytes(request: PlanRequest): number {
   return rankMemoryBytes(sums, { from: 0, to: work.layers.length, share: 1, sharing: 'alone' })
 }
 
-/** The smallest purchase that alone closes the gap. */
+/** The fewest machines that close the gap, and of those the smallest. */
 function machineRemedy(missing: number, shop: readonly ChipFigures[]): string | null {
-  let best: { chip: ChipFigures; bytes: number } | null = null
-  for (const chip of shop)
-    for (const bytes of chip.memoryOptionsBytes) {
-      if (bytes * chip.memoryShareUsable < missing) continue
-      if (best === null || bytes < best.bytes) best = { chip, bytes }
-    }
-  if (best === null) return null
-  return `one more machine: ${best.chip.name} with ${Math.round(best.bytes / 2 ** 30)} GB lends ${formatBytes(best.bytes * best.chip.memoryShareUsable)}`
+  const offers = shop.flatMap((chip) =>
+    chip.memoryOptionsBytes.map((bytes) => {
+      const lends = bytes * chip.memoryShareUsable
+      return { chip, bytes, lends, count: Math.ceil(missing / lends) }
+    }),
+  )
+  const [best] = offers
+    .filter(({ count }) => count <= machinesMoreMax)
+    .sort((a, b) => a.count - b.count || a.bytes - b.bytes)
+  if (best === undefined) return null
+  const { chip, bytes, lends, count } = best
+  const what = `${chip.name} with ${Math.round(bytes / 2 ** 30)} GB`
+  return count === 1
+    ? `one more machine: ${what} lends ${formatBytes(lends)}`
+    : `${count} more machines: each ${what} lends ${formatBytes(lends)}`
+}
+
+/** Beyond this nobody adds machines to what they have. */
+const machinesMoreMax = 16
+
+/** Bits that MLX can still convert to, with what its scales add. */
+const coarseFormats = [
+  { name: '3 bits', bitsPerWeight: 3.5 },
+  { name: '2 bits', bitsPerWeight: 2.5 },
+] as const
+
+/** A form of the model that fits: one that exists, or one that could be made. */
+function formatRemedy(request: PlanRequest, options: ShortageOptions): string | null {
+  const { format, otherFormats } = request.model
+  const fits = (candidate: WeightFormat): boolean =>
+    candidate.bitsPerWeight < format.bitsPerWeight &&
+    fitsSomehow(withFormat(request, candidate), options)
+  const listed = [...otherFormats].sort((a, b) => b.bitsPerWeight - a.bitsPerWeight).find(fits)
+  if (listed !== undefined)
+    return `the quantisation ${listed.name} (${listed.bitsPerWeight} bits per weight) fits`
+  const made = coarseFormats.find((coarse) => fits({ ...format, ...coarse }))
+  return made === undefined
+    ? null
+    : `converted to ${made.name} per weight it fits (the catalogue lists no such files, and answers get worse)`
 }
 
 /** The least that would have to go from what runs now. */
@@ -89,12 +120,8 @@ export function shortageOf(request: PlanRequest, options: ShortageOptions): Shor
     0,
   )
   const remedies: string[] = []
-  const smaller = [...request.model.otherFormats]
-    .filter((format) => format.bitsPerWeight < request.model.format.bitsPerWeight)
-    .sort((a, b) => b.bitsPerWeight - a.bitsPerWeight)
-  const format = smaller.find((candidate) => fitsSomehow(withFormat(request, candidate), options))
-  if (format !== undefined)
-    remedies.push(`the quantisation ${format.name} (${format.bitsPerWeight} bits per weight) fits`)
+  const format = formatRemedy(request, options)
+  if (format !== null) remedies.push(format)
   const modest = {
     ...request,
     contextTokens: Math.min(request.contextTokens, shortContextTokens),

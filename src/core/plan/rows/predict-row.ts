@@ -120,17 +120,19 @@ export function predictRow(
   options: { readonly chip: (code: string) => ChipFigures; readonly constants: Constants },
 ): RowPrediction {
   const tokens = row.phase === 'prefill' ? row.contextTokens : 1
-  const factor =
-    row.strategy.kind === 'replicas' && row.machines > 1 ? row.machines * replicaShare : 1
   let low = Infinity
   let high = 0
   let middleLow = Infinity
   let middleHigh = 0
   let firstTerms: Terms | null = null
   for (const reading of readings(row, options.chip)) {
-    const terms = readingTerms(row, reading, options.constants)
+    const groups = groupsOf(row, reading)
+    const all = groups.map((group) => readingTerms(row, group, options.constants))
+    const terms = all[0] ?? noTerms
     firstTerms ??= terms
-    const rate = (factor * tokens) / totalSeconds(terms)
+    const share = groups.length > 1 ? replicaShare : 1
+    const rate = share * sumOf(all.map((one) => tokens / totalSeconds(one)))
+    const roof = share * sumOf(groups.map((group) => readingRoof(row, group, options.constants)))
     const basis: Basis = {
       phase: row.phase,
       regime: reading.regime,
@@ -140,20 +142,37 @@ export function predictRow(
     }
     const spread = rangeFactor(terms, basis)
     low = Math.min(low, rate / spread)
-    high = Math.max(
-      high,
-      Math.min(rate * spread, factor * readingRoof(row, reading, options.constants)),
-    )
+    high = Math.max(high, Math.min(rate * spread, roof))
     middleLow = Math.min(middleLow, rate)
     middleHigh = Math.max(middleHigh, rate)
   }
+  const tokensPerSecond = Math.sqrt(middleLow * middleHigh)
+  // Both regimes of collectives are told in full; which chip repeats, or which wire, is a lesser doubt.
+  const most = isRegimeOpen(row) ? Infinity : Math.sqrt(widestRange)
   return {
-    tokensPerSecond: Math.sqrt(middleLow * middleHigh),
-    low,
-    high,
+    tokensPerSecond,
+    low: Math.max(low, tokensPerSecond / most),
+    high: Math.min(high, tokensPerSecond * most),
     terms: firstTerms ?? noTerms,
   }
 }
+
+/** No stated range is wider than this from end to end, where the regime is known or does not matter. */
+const widestRange = 1.6
+
+function isRegimeOpen(row: Row): boolean {
+  const { kind } = row.strategy
+  const collectives = kind === 'tensor' || kind === 'expert' || kind === 'tensor-pipeline'
+  return collectives && row.phase === 'decode' && ['unknown', 'rdma'].includes(row.transport)
+}
+
+/** Replicas answer side by side, each on its own chip; anything else is one group. */
+function groupsOf(row: Row, reading: Reading): readonly Reading[] {
+  if (row.strategy.kind !== 'replicas') return [reading]
+  return reading.chips.map((chip) => ({ ...reading, chips: [chip] }))
+}
+
+const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)
 
 const noneMeasured: Basis['measured'] = {
   memory: false,

@@ -2,7 +2,7 @@
 // the totals tell about heads and caches read out of them.
 import { kernelsOf } from '../model/work.ts'
 import type { LayerWork, ModelWork } from '../model/work.ts'
-import { readCsv } from './csv.ts'
+import { type CsvRow, readCsv } from './csv.ts'
 
 export type RowModelKind = 'dense' | 'moe' | 'mla'
 
@@ -42,6 +42,12 @@ const bounds: Readonly<Record<string, readonly [number, number]>> = {
   attention_width: [0, 2_000_000],
 }
 
+/** What an empty cell usually means; other columns have no usual value. */
+function unsaid(column: string, row: CsvRow): string {
+  if (column === 'active_16bit_params_billion') return '0'
+  return column === 'attention_width' ? row.get('hidden') : ''
+}
+
 export function readShapes(text: string, name: string): ShapesOutcome {
   const csv = readCsv(text, { name, wanted: shapeColumns })
   if (csv.kind === 'unreadable') return csv
@@ -50,7 +56,8 @@ export function readShapes(text: string, name: string): ShapesOutcome {
     const where = `${name} line ${row.line}`
     const numbers: Record<string, number> = {}
     for (const [column, [low, high]] of Object.entries(bounds)) {
-      const value = row.get(column) === '' ? NaN : Number(row.get(column))
+      const given = row.get(column) === '' ? unsaid(column, row) : row.get(column)
+      const value = given === '' ? NaN : Number(given)
       if (!(value >= low && value <= high))
         return {
           kind: 'unreadable',

@@ -103,6 +103,19 @@ test('readShapes() refuses absurd shapes in a sentence', () => {
   assert.match(refuse('x,64,5120,32,0,262144,sparse,5120'), /kind is "sparse"/)
   assert.match(refuse('x,6.5,5120,32,0,262144,dense,5120'), /must be whole/)
   assert.equal(refuse('x,64,5120,32,0,0,dense,5120'), 'read')
+  assert.match(refuse('x,64,5120,32,0,,dense,5120'), /kv_bytes_per_token_fp16 is ""/)
+})
+
+test('readShapes() takes further columns, and empty cells where they have a usual meaning', () => {
+  const head = shapesText.split('\n')[0] ?? ''
+  const read = (line: string): unknown => {
+    const outcome = readShapes(`${head},remark\n${line}`, 'shapes.csv')
+    return outcome.kind === 'read' ? outcome.shapes.get('x') : outcome.message
+  }
+  assert.deepEqual(
+    read('x,64,5120,32,,262144,dense,,from a card'),
+    read('x,64,5120,32,0,262144,dense,5120,'),
+  )
 })
 
 test('predictRow() covers both regimes when the regime is unknown', () => {
@@ -123,6 +136,27 @@ test('predictRow() states no range wider than 1.6 for one reading of a row, howe
     const { low, high } = predict(`decode,llama8,4.5,${hardware},8,TP,TCP,128,,x`)
     assert.ok(high / low <= 1.6 && high / low > 1.5, String(high / low))
   }
+})
+
+test('predictRow() states no range wider than 1.6 unless the regime of collectives is open', () => {
+  for (const row of [
+    'decode,qwen32,4.5,M3U+M5X,4,PP,high,2048,,x',
+    'prefill,qwen32,0,M3U+M5X,4,PP,-,2048,,x',
+    'decode,llama3b,4.5,M3U,4,PP,,128,,x',
+    'prefill,llama3b,0,SPARK,8,PP,,4096,,x',
+  ]) {
+    const { low, high, tokensPerSecond } = predict(row)
+    assert.ok(high / low <= 1.6 + 1e-9, `${row}: ${high / low}`)
+    assert.ok(low < tokensPerSecond && tokensPerSecond < high)
+  }
+})
+
+test('predictRow() adds up replicas by what each chip does', () => {
+  const rate = (hardware: string, machines: number): number =>
+    predict(`decode,llama8,4.5,${hardware},${machines},DP,-,128,,x`).tokensPerSecond
+  const mixed = rate('M3U+M4P', 2)
+  assert.ok(Math.abs(mixed / (0.85 * (rate('M3U', 1) + rate('M4P', 1))) - 1) < 1e-9)
+  assert.ok(Math.abs(rate('M3U', 4) / (4 * 0.85 * rate('M3U', 1)) - 1) < 1e-9)
 })
 
 test('predictRow() predicts every strategy, transport and mix without nonsense', () => {
