@@ -190,6 +190,7 @@ export const clusterMessageSchema = z.discriminatedUnion('kind', [
     reason: shortText,
     drain: z.boolean(),
     except: z.string().max(64).exactOptional(),
+    reservedOnly: z.boolean().exactOptional(),
   }),
 ])
 

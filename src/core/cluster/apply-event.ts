@@ -199,12 +199,13 @@ type StartEvent = Extract<
 function applyStartEvent(state: MachineState, event: StartEvent, nowMs: number): MachineState {
   const starts = new Map(state.starts)
   if (event.kind === 'start-begun') {
-    const { plan, wish } = event
+    const { plan, wish, version } = event
     const sinceMs = nowMs
     const orderedMs = nowMs
     starts.set(plan.group, {
       plan,
       wish,
+      version,
       sinceMs,
       orderedMs,
       committed: null,

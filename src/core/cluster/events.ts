@@ -71,7 +71,12 @@ export type ClusterEvent =
       readonly members: readonly MachineId[]
       readonly coordinator: MachineId | null
     }
-  | { readonly kind: 'start-begun'; readonly plan: GroupPlan; readonly wish: number }
+  | {
+      readonly kind: 'start-begun'
+      readonly plan: GroupPlan
+      readonly wish: number
+      readonly version: string
+    }
   | {
       readonly kind: 'start-prepared'
       readonly group: GroupId

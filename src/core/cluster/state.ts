@@ -72,6 +72,8 @@ export interface OwnHolding extends Holding {
 export interface Start {
   readonly plan: GroupPlan
   readonly wish: number
+  /** What its machines ran when it was planned: the same for all of them, however often they are asked. */
+  readonly version: string
   readonly sinceMs: number
   /** When its orders were last sent: they are repeated until they are answered. */
   readonly orderedMs: number

@@ -52,7 +52,8 @@ export function takeRefusal(
   const reason = stopReasons.abandoned
   for (const to of machinesOf(start.plan)) {
     if (to === from || !isReachable(state, to)) continue
-    const stop = { kind: 'group-stop', epoch, group, deployment, reason, drain: false } as const
+    const told = { epoch, group, deployment, reason, drain: false, reservedOnly: true } as const
+    const stop = { kind: 'group-stop', ...told } as const
     out.effects.push({ kind: 'message-send', to, message: stop })
   }
   return out

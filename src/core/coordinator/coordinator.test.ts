@@ -7,6 +7,7 @@ import {
   b,
   c,
   deploymentOf,
+  planOf,
   recordOf,
   rosterOf,
   selfOf,
@@ -15,7 +16,7 @@ import {
 } from '../../../test/support/machine-states.ts'
 import { type Deployment, registerKeys } from '../cluster/desired.ts'
 import type { GroupMessage } from '../cluster/messages.ts'
-import type { GroupPlan } from '../cluster/group-plan.ts'
+import { type GroupPlan, headMachine } from '../cluster/group-plan.ts'
 import type { Failure, Holding } from '../cluster/record.ts'
 import type { SelfState } from '../cluster/state.ts'
 import type { Effect } from '../effects.ts'
@@ -130,8 +131,8 @@ test('one refusal takes the whole start back, and the next one waits a moment', 
     epochSeen,
   })
   assert.deepEqual(
-    orders(effects, 'group-stop').map(({ to }) => to),
-    [c],
+    orders(effects, 'group-stop').map(({ to, message }) => [to, message.reservedOnly]),
+    [[c, true]],
   )
   assert.equal(coordinator.state.starts.size, 0)
   assert.deepEqual(
@@ -162,6 +163,36 @@ test('a start that nobody answers is repeated, then given up', () => {
       ({ message }) => message.group === first?.message.plan.group,
     ),
   )
+})
+
+test('a start asks every machine for the version it was planned for, also when one has changed since', () => {
+  const coordinator = new Coordinator([deploymentOf({ strategy: 'pipeline', layers: [14, 10] })])
+  const [first] = orders(coordinator.settle(), 'group-prepare')
+  assert.ok(first !== undefined)
+  const head = headMachine(first.message.plan)
+  const record = { ...recordOf(head, { version: '1.1.0' }), revision: 9 }
+  coordinator.give({ kind: 'message', from: head, message: { kind: 'record', record } })
+  const effects = coordinator.pass(1500, () => coordinator.beats())
+  const { group } = first.message.plan
+  const repeated = orders(effects, 'group-prepare').filter(
+    ({ message }) => message.plan.group === group,
+  )
+  assert.deepEqual([...new Set(repeated.map(({ to }) => to))].sort(), [b, c])
+  assert.deepEqual([...new Set(repeated.map(({ message }) => message.version))], ['1.0.0'])
+})
+
+test('what an earlier coordinator left reserved is given back, and nothing that may run by now', () => {
+  const coordinator = new Coordinator([deploymentOf()])
+  coordinator.settle()
+  const holding: Holding = { ...holdingOf(planOf([b])), state: 'reserved' }
+  const record = { ...recordOf(b), revision: 9, holdings: [holding] }
+  const effects = [
+    ...coordinator.give({ kind: 'message', from: b, message: { kind: 'record', record } }),
+    ...coordinator.pass(2000, () => coordinator.beats()),
+  ]
+  const stops = orders(effects, 'group-stop').filter(({ message }) => message.group === 'g1')
+  assert.ok(stops.length > 0)
+  assert.ok(stops.every(({ message }) => message.reservedOnly === true))
 })
 
 test('answers about another start, or of machines that were not asked, count for nothing', () => {

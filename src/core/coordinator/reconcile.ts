@@ -16,7 +16,14 @@ import { limits } from '../limits.ts'
 import { hearEachOther } from '../membership/view.ts'
 import { readinessOf } from './backoff.ts'
 import { candidateRecords } from './candidates.ts'
-import { orderFetch, orderLeftoversStop, orderPrepare, orderStop, stopReasons } from './orders.ts'
+import {
+  type StopReason,
+  beginStartOf,
+  orderFetch,
+  orderLeftoversStop,
+  orderStop,
+  stopReasons,
+} from './orders.ts'
 import { placeDeployment } from './placement.ts'
 import { planReform } from './reform.ts'
 import { isAsWished } from './shapes.ts'
@@ -59,8 +66,7 @@ function reforms(
   // One start at a time per round: the next one must see the memory this one takes.
   if (out.events.some((event) => event.kind === 'start-begun')) return true
   const { plan, wish } = reform
-  out.events.push({ kind: 'start-begun', plan, wish })
-  orderPrepare(state, { plan, wish, to: machinesOf(plan), out })
+  beginStartOf(state, { plan, wish, out })
   const about = { group: plan.group, formation: plan.formation }
   out.effects.push({ kind: 'note', level: 'info', text: 'a group is put together again', about })
   return true
@@ -70,14 +76,14 @@ function unwantedBecause(
   state: MachineState,
   { deployment, ranks, status }: GroupView,
   nowMs: number,
-): { reason: string; drain: boolean } | null {
+): StopReason | null {
   if (isDeploymentRemoved(state.registers, deployment))
     return { reason: stopReasons.unloaded, drain: status !== 'broken' }
   if (planted.startNotAborted) return null
   if (ranks.some((rank) => isJustBack(state, rank.machine, nowMs))) return null
   // An earlier coordinator reserved it and can no longer commit; waiting for it to expire helps nobody.
   if (ranks.some((rank) => rank.state === 'reserved'))
-    return { reason: stopReasons.abandoned, drain: false }
+    return { reason: stopReasons.abandoned, drain: false, reservedOnly: true }
   if (status === 'broken') return { reason: stopReasons.rankLost, drain: false }
   // One rank is on its way out, perhaps finishing its answers: the others follow as gently.
   return status === 'stopping' ? { reason: stopReasons.rankLost, drain: true } : null
@@ -117,7 +123,10 @@ export function reconcile(state: MachineState, step: Reconciliation): void {
   const starting = [...state.starts.values()].filter(
     ({ plan }) => plan.deployment === deployment.id && !seen.has(plan.group),
   )
-  if (staying.length + starting.length >= wanted) return
+  const counted = planted.startsUncounted
+    ? staying.filter((group) => group.status === 'ready').length
+    : staying.length + starting.length
+  if (counted >= wanted) return
   if ((state.heldOff.get(deployment.id) ?? -Infinity) > nowMs) return
   if (awaitsRecord(state, nowMs)) return
   // One start at a time per round: the next one must see the memory this one takes.
@@ -185,10 +194,7 @@ function beginStart(
     out.events.push({ kind: 'deployment-held-off', deployment: deployment.id, untilMs })
     return
   }
-  const { plan } = choice
-  const wish = deployment.version.counter
-  out.events.push({ kind: 'start-begun', plan, wish })
-  orderPrepare(state, { plan, wish, to: machinesOf(plan), out })
+  beginStartOf(state, { plan: choice.plan, wish: deployment.version.counter, out })
 }
 
 /** A machine has just come and may already run what we are about to start. */

@@ -27,7 +27,16 @@ export function advanceStart(state: MachineState, step: StartStep): void {
   const view = groups.find((other) => other.group === group)
   const trouble = troubleWith(state, { start, view, nowMs: moment.nowMs })
   if (trouble !== null) {
-    orderStop(state, { plan, reason: trouble, drain: false, nowMs: moment.nowMs, out })
+    // Before a commit nothing of it runs: what does run was there before, and is judged by itself.
+    const reservedOnly = start.committed === null
+    orderStop(state, {
+      plan,
+      reason: trouble,
+      drain: false,
+      reservedOnly,
+      nowMs: moment.nowMs,
+      out,
+    })
     endStart(start, moment.nowMs, out)
   } else if (start.committed !== null) {
     if (view?.status === 'ready') out.events.push({ kind: 'start-ended', group })
@@ -76,9 +85,9 @@ function commit(state: MachineState, { start, moment, out }: StartStep): void {
 
 function repeatPrepare(state: MachineState, { start, moment, out }: StartStep): void {
   if (moment.nowMs - start.orderedMs < limits.orderRepeatMs) return
-  const { plan, wish } = start
+  const { plan, wish, version } = start
   const to = machinesOf(plan).filter((machine) => !start.prepared.has(machine))
-  orderPrepare(state, { plan, wish, to, out })
+  orderPrepare(state, { plan, wish, version, to, out })
   out.events.push({ kind: 'start-ordered', group: plan.group })
 }
 

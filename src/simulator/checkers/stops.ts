@@ -44,9 +44,10 @@ export function stopChecker(scene: Scene): Checker {
     if (cause === stopReasons.replacedRank)
       return world.farm.ofGroup(group).some((other) => other.bond.secret !== rank.bond.secret)
     if (cause === stopReasons.rankLost) return members.length > 1
+    // Such a start was never committed: it may give reservations back, and a rank that runs is none.
+    if (cause === stopReasons.abandoned) return false
     // A group that lost a part may be put together again, and that may come to nothing.
-    if (cause === stopReasons.abandoned || cause === stopReasons.late)
-      return !wasWhole || reformPlan !== null || isReformed(world, group)
+    if (cause === stopReasons.late) return !wasWhole || reformPlan !== null || plan.formation > 0
     if (cause.startsWith('this machine slept')) return lately(disturbedMs.get(rank.host))
     if (cause.startsWith('this machine joined'))
       return operators.removedMs.size > 0 || operators.admissions > 0 || operators.departures > 0
@@ -108,15 +109,6 @@ export function stopChecker(scene: Scene): Checker {
       disturbedMs.set(host, world.nowMs)
     },
   }
-}
-
-/** Whether anybody holds a rank of a formation after the first. */
-function isReformed(world: Scene['world'], group: string): boolean {
-  return world.hosts.some((host) =>
-    [...(host.life?.machine.state.holdings.values() ?? [])].some(
-      (holding) => holding.plan.group === group && holding.plan.formation > 0,
-    ),
-  )
 }
 
 /** The deployment as each machine that runs wants it now. */
