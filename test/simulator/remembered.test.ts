@@ -16,6 +16,10 @@ const remembered: readonly { readonly seed: number; readonly showed: string }[] 
     showed: 'when every machine has lost its state, whoever invites founds the cluster',
   },
   { seed: 1530, showed: 'a rank that began to load from a slow disk takes its own load time' },
+  { seed: 1643, showed: 'a write that waited brought a removed machine back into the roster' },
+  { seed: 1769, showed: 'a machine that left owes its farewell to its fellow members alone' },
+  { seed: 1942, showed: 'what runs of a group that could not be re-formed was kept for ever' },
+  { seed: 2425, showed: 'somebody founds a cluster only where nobody remembers one' },
 ]
 
 test('seeds that once broke a promise keep it', async () => {

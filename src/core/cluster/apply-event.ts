@@ -179,8 +179,9 @@ function applyCoordinationEvent(
     case 'term-ended':
       return { ...state, term: null, starts: new Map(), stops: new Map(), heldOff: new Map() }
     case 'stop-ordered': {
-      const stops = new Map([...state.stops].filter(([, atMs]) => nowMs - atMs < stopsKeptMs))
-      return { ...state, stops: stops.set(event.group, nowMs) }
+      const { group, reservedOnly } = event
+      const stops = new Map([...state.stops].filter(([, { atMs }]) => nowMs - atMs < stopsKeptMs))
+      return { ...state, stops: stops.set(group, { atMs: nowMs, reservedOnly }) }
     }
     case 'deployment-held-off': {
       const heldOff = new Map([...state.heldOff].filter(([, untilMs]) => untilMs > nowMs))

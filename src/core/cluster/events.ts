@@ -90,7 +90,11 @@ export type ClusterEvent =
     }
   | { readonly kind: 'start-ordered'; readonly group: GroupId }
   | { readonly kind: 'start-ended'; readonly group: GroupId }
-  | { readonly kind: 'stop-ordered'; readonly group: GroupId }
+  | {
+      readonly kind: 'stop-ordered'
+      readonly group: GroupId
+      readonly reservedOnly: boolean
+    }
   | {
       readonly kind: 'deployment-held-off'
       readonly deployment: DeploymentId

@@ -85,6 +85,12 @@ export interface Start {
   >
 }
 
+export interface StopOrdered {
+  readonly atMs: number
+  /** Only reservations were to be given back. */
+  readonly reservedOnly: boolean
+}
+
 export interface SelfState {
   readonly id: MachineId
   readonly name: string
@@ -133,7 +139,7 @@ export interface MachineState {
   readonly view: View
   readonly starts: ReadonlyMap<GroupId, Start>
   /** When this machine, as coordinator, last ordered a group to stop. */
-  readonly stops: ReadonlyMap<GroupId, number>
+  readonly stops: ReadonlyMap<GroupId, StopOrdered>
   /** Deployments whose plan was refused, and until when they wait. */
   readonly heldOff: ReadonlyMap<DeploymentId, number>
   /** This machine's turn as coordinator: never resumed after a restart, so its group ids are never reused. */

@@ -16,8 +16,8 @@ import {
 } from '../../../test/support/machine-states.ts'
 import { type Deployment, registerKeys } from '../cluster/desired.ts'
 import type { GroupMessage } from '../cluster/messages.ts'
-import { type GroupPlan, headMachine } from '../cluster/group-plan.ts'
-import type { Failure, Holding } from '../cluster/record.ts'
+import { type GroupPlan, headMachine, placedRanks, planHash } from '../cluster/group-plan.ts'
+import type { Failure, Holding, MachineRecord } from '../cluster/record.ts'
 import type { SelfState } from '../cluster/state.ts'
 import type { Effect } from '../effects.ts'
 import { groupId } from '../ids.ts'
@@ -193,6 +193,36 @@ test('what an earlier coordinator left reserved is given back, and nothing that 
   const stops = orders(effects, 'group-stop').filter(({ message }) => message.group === 'g1')
   assert.ok(stops.length > 0)
   assert.ok(stops.every(({ message }) => message.reservedOnly === true))
+})
+
+test('what still runs of a group that could not be put together again is stopped before that is tried once more', () => {
+  const coordinator = new Coordinator([deploymentOf({ strategy: 'pipeline', layers: [14, 10] })])
+  coordinator.settle()
+  const [start] = [...coordinator.state.starts.values()]
+  assert.ok(start !== undefined)
+  const { plan } = start
+  const failed = { ...failureAt(coordinator.nowMs), group: plan.group, formation: 1 }
+  const [head] = placedRanks(plan)
+  assert.ok(head !== undefined)
+  const other = head.machine === b ? c : b
+  const tell = (from: typeof b, change: Partial<MachineRecord>, revision: number): void => {
+    const record = { ...recordOf(from), revision, ...change }
+    coordinator.give({ kind: 'message', from, message: { kind: 'record', record } })
+  }
+  // It was whole once; of its two ranks one is left, and putting it together again has failed before.
+  const left = { ...holdingOf(plan), planHash: planHash(plan), rank: head.rank }
+  tell(other, { failures: [failed] }, 9)
+  tell(head.machine, { holdings: [left] }, 9)
+  const stopsOf = (effects: readonly Effect[]): readonly (boolean | undefined)[] =>
+    orders(effects, 'group-stop')
+      .filter(({ message }) => message.group === plan.group)
+      .map(({ message }) => message.reservedOnly)
+  let given: readonly (boolean | undefined)[] = []
+  for (let turn = 0; turn < 40 && given.length === 0; turn++)
+    given = stopsOf(coordinator.pass(250, () => coordinator.beats()))
+  assert.deepEqual([...new Set(given)], [true])
+  const next = stopsOf(coordinator.pass(750, () => coordinator.beats()))
+  assert.ok(next.includes(undefined), 'before it could be put together once more')
 })
 
 test('answers about another start, or of machines that were not asked, count for nothing', () => {

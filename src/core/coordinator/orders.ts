@@ -4,7 +4,7 @@ import { type GroupPlan, type ModelRef, headMachine, machinesOf } from '../clust
 import type { GroupView } from '../cluster/groups.ts'
 import type { Epoch } from '../cluster/record.ts'
 import type { Commitment, MachineState, Start } from '../cluster/state.ts'
-import type { MachineId } from '../ids.ts'
+import type { GroupId, MachineId } from '../ids.ts'
 import { limits } from '../limits.ts'
 import { planted } from '../planted.ts'
 
@@ -41,12 +41,11 @@ export function orderStop(
   stop: StopReason & { plan: GroupPlan; nowMs: number; out: Decision },
 ): void {
   const { plan, reason, drain, nowMs, out } = stop
-  const scope = stop.reservedOnly === true ? { reservedOnly: true } : {}
+  const { reservedOnly = false } = stop
+  const scope = reservedOnly ? { reservedOnly } : {}
   const { group, deployment } = plan
-  const lastMs = state.stops.get(group)
-  const isTold = lastMs !== undefined && nowMs - lastMs < limits.orderRepeatMs
-  if (isTold && !planted.stopStorm) return
-  out.events.push({ kind: 'stop-ordered', group })
+  if (wasTold(state, { group, reservedOnly, nowMs }) && !planted.stopStorm) return
+  out.events.push({ kind: 'stop-ordered', group, reservedOnly })
   for (const to of machinesOf(plan)) {
     if (!isReachable(state, to)) continue
     const epoch = epochOf(state)
@@ -56,6 +55,16 @@ export function orderStop(
   }
 }
 
+/** Whether it was ordered a moment ago. Giving back reservations is the lesser order: it delays no stop. */
+function wasTold(
+  state: MachineState,
+  { group, reservedOnly, nowMs }: { group: GroupId; reservedOnly: boolean; nowMs: number },
+): boolean {
+  const last = state.stops.get(group)
+  if (last === undefined || nowMs - last.atMs >= limits.orderRepeatMs) return false
+  return reservedOnly || !last.reservedOnly
+}
+
 /** To machines that came back with a rank whose place is taken: it goes, the group does not. */
 export function orderLeftoversStop(
   state: MachineState,
@@ -63,9 +72,8 @@ export function orderLeftoversStop(
 ): void {
   const { view, nowMs, out } = stop
   const { group, deployment } = view
-  const lastMs = state.stops.get(group)
-  if (lastMs !== undefined && nowMs - lastMs < limits.orderRepeatMs) return
-  out.events.push({ kind: 'stop-ordered', group })
+  if (wasTold(state, { group, reservedOnly: false, nowMs })) return
+  out.events.push({ kind: 'stop-ordered', group, reservedOnly: false })
   for (const to of view.leftovers) {
     const message = {
       kind: 'group-stop',

@@ -127,17 +127,19 @@ export class Operators {
   /** Invites a machine: a new roster entry, and the cluster's state handed over whole. */
   admit(host: SimHost): boolean {
     const { life } = host
-    const others = this.#world.hosts.filter((other) => other !== host && other.isRunning)
-    const members = others.filter((other) => other.trusts(other.spec.id))
-    // When nobody remembers a cluster, whoever invites founds one, as the real daemon does.
-    const inviter = this.#random.pick(members.length > 0 ? members : others)
+    const running = this.#world.hosts.filter((other) => other.isRunning)
+    const members = running.filter((other) => other.trusts(other.spec.id))
+    // When nobody remembers a cluster, somebody founds one by inviting the others, as the real daemon does.
+    const [founder] = members.length === 0 ? running : []
+    const inviter = founder ?? this.#random.pick(members.filter((other) => other !== host))
+    if (inviter === host) return false
     const machine = inviter?.life?.machine
     if (life === null || inviter === undefined || machine === undefined || !host.isRunning)
       return false
     this.admissions += 1
     this.admitted.set(host, (this.admitted.get(host) ?? 0) + 1)
     this.#world.tell(inviter.spec.name, 'admits', host.spec.name)
-    const listed = members.length > 0 ? [host] : [inviter, host]
+    const listed = founder === undefined ? [host] : [founder, host]
     const writes = listed.map(({ spec }) => ({
       key: registerKeys.roster(spec.id, `again-${this.admissions}`),
       value: rosterEntry(spec),
