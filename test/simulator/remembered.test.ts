@@ -20,6 +20,7 @@ const remembered: readonly { readonly seed: number; readonly showed: string }[] 
   { seed: 1769, showed: 'a machine that left owes its farewell to its fellow members alone' },
   { seed: 1942, showed: 'what runs of a group that could not be re-formed was kept for ever' },
   { seed: 2425, showed: 'somebody founds a cluster only where nobody remembers one' },
+  { seed: 2986, showed: 'a machine that had no port was asked again every second' },
 ]
 
 test('seeds that once broke a promise keep it', async () => {

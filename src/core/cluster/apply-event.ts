@@ -12,7 +12,15 @@ import {
 import type { ClusterEvent } from './events.ts'
 import { compareEpochs } from './record.ts'
 import { type Registers, mergeRegisters, registersDigest, writeRegister } from './registers.ts'
-import { type MachineState, type OwnHolding, holdingKey, privateHoldingFields } from './state.ts'
+import type { DeploymentId } from '../ids.ts'
+import { limits } from '../limits.ts'
+import {
+  type HeldOff,
+  type MachineState,
+  type OwnHolding,
+  holdingKey,
+  privateHoldingFields,
+} from './state.ts'
 
 /** Older failures are dropped: they no longer hold anything back, and a record must stay small. */
 const failuresKept = 32
@@ -184,8 +192,10 @@ function applyCoordinationEvent(
       return { ...state, stops: stops.set(group, { atMs: nowMs, reservedOnly }) }
     }
     case 'deployment-held-off': {
-      const heldOff = new Map([...state.heldOff].filter(([, untilMs]) => untilMs > nowMs))
-      return { ...state, heldOff: heldOff.set(event.deployment, event.untilMs) }
+      const { deployment, untilMs, refusals } = event
+      const speaks = ({ untilMs: endMs }: HeldOff): boolean => nowMs - endMs < limits.refusedInRowMs
+      const heldOff = new Map([...state.heldOff].filter(([, held]) => speaks(held)))
+      return { ...state, heldOff: heldOff.set(deployment, { untilMs, refusals }) }
     }
     default:
       return assertNever(event)
@@ -227,7 +237,7 @@ function applyStartEvent(state: MachineState, event: StartEvent, nowMs: number):
     case 'start-committed': {
       const committed = event.commitment
       starts.set(event.group, { ...start, committed, sinceMs: nowMs, orderedMs: nowMs })
-      break
+      return { ...state, starts, heldOff: withoutRefusals(state.heldOff, start.plan.deployment) }
     }
     case 'start-prepared': {
       const prepared = new Map(start.prepared).set(event.machine, event.endpoints)
@@ -238,4 +248,13 @@ function applyStartEvent(state: MachineState, event: StartEvent, nowMs: number):
       return assertNever(event)
   }
   return { ...state, starts }
+}
+
+/** Everybody agreed: the next refusal is the first again. */
+function withoutRefusals(
+  heldOff: MachineState['heldOff'],
+  deployment: DeploymentId,
+): MachineState['heldOff'] {
+  const held = heldOff.get(deployment)
+  return held === undefined ? heldOff : new Map(heldOff).set(deployment, { ...held, refusals: 0 })
 }

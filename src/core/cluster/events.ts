@@ -99,4 +99,5 @@ export type ClusterEvent =
       readonly kind: 'deployment-held-off'
       readonly deployment: DeploymentId
       readonly untilMs: number
+      readonly refusals: number
     }

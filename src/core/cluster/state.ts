@@ -91,6 +91,12 @@ export interface StopOrdered {
   readonly reservedOnly: boolean
 }
 
+export interface HeldOff {
+  readonly untilMs: number
+  /** Refusals in a row. */
+  readonly refusals: number
+}
+
 export interface SelfState {
   readonly id: MachineId
   readonly name: string
@@ -141,7 +147,7 @@ export interface MachineState {
   /** When this machine, as coordinator, last ordered a group to stop. */
   readonly stops: ReadonlyMap<GroupId, StopOrdered>
   /** Deployments whose plan was refused, and until when they wait. */
-  readonly heldOff: ReadonlyMap<DeploymentId, number>
+  readonly heldOff: ReadonlyMap<DeploymentId, HeldOff>
   /** This machine's turn as coordinator: never resumed after a restart, so its group ids are never reused. */
   readonly term: { readonly epoch: Epoch; readonly startsBegun: number } | null
   /** Whether this machine may write desired state: not before it has heard what it missed. */
@@ -216,6 +222,11 @@ export function acceptsNow(state: MachineState): MachineRecord['accepts'] {
 }
 
 export const drainedReason = 'it is being drained'
+
+/** Whether a deployment waits before it is started again. */
+export function isHeldOff(state: MachineState, deployment: DeploymentId, nowMs: number): boolean {
+  return (state.heldOff.get(deployment)?.untilMs ?? -Infinity) > nowMs
+}
 
 /** The phase of a rank that finishes its answers before it goes. */
 export const drainingPhase = 'draining'

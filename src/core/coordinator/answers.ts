@@ -41,7 +41,7 @@ export function takeRefusal(
   if (start === undefined || state.term === null) return out
   if (start.plan.formation !== formation || start.committed !== null) return out
   const { deployment } = start.plan
-  endStart(start, nowMs, out)
+  endStart(state, { start, nowMs, out })
   out.effects.push({
     kind: 'note',
     level: 'warn',

@@ -339,6 +339,24 @@ test('readinessOf() waits longer after each failure without work, and in the end
   assert.equal(readinessOf(wanted, all, 1e9).kind, 'degraded')
 })
 
+test('a machine that refuses everything is asked less and less often', () => {
+  const coordinator = new Coordinator([deploymentOf({ strategy: 'pipeline', layers: [14, 10] })])
+  const prepares: GroupPlan[] = []
+  const refuse = (effects: readonly Effect[]): void => {
+    for (const { to, message } of orders(effects, 'group-prepare')) {
+      if (to !== b) continue
+      prepares.push(message.plan)
+      const { group, formation } = message.plan
+      const epochSeen = { counter: 1, machine: a }
+      const refusal = { group, formation, reason: 'every port is taken', epochSeen }
+      refuse(coordinator.answer(b, { kind: 'group-refused', ...refusal }))
+    }
+  }
+  refuse(coordinator.settle())
+  for (let turn = 0; turn < 120; turn++) refuse(coordinator.pass(250, () => coordinator.beats()))
+  assert.ok(prepares.length >= 4 && prepares.length <= 8, `asked ${prepares.length} times in 30 s`)
+})
+
 test('readinessOf() does not count what had worked, what served an older wish, or a group twice', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(1000), { maxLength: 20 }), (times) => {

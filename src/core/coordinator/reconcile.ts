@@ -9,9 +9,10 @@ import {
   type Moment,
   acceptsNow,
   drainingPhase,
+  isHeldOff,
   recentFailures,
 } from '../cluster/state.ts'
-import { type GroupId, type MachineId, groupId } from '../ids.ts'
+import { type DeploymentId, type GroupId, type MachineId, groupId } from '../ids.ts'
 import { limits } from '../limits.ts'
 import { hearEachOther } from '../membership/view.ts'
 import { readinessOf } from './backoff.ts'
@@ -58,7 +59,7 @@ function reforms(
   if (view.status !== 'broken' || isDeploymentRemoved(state.registers, view.deployment))
     return false
   // Somebody refused or was lost on the way: then it starts from the beginning.
-  if ((state.heldOff.get(view.deployment) ?? -Infinity) > nowMs) return false
+  if (isHeldOff(state, view.deployment, nowMs)) return false
   if (view.ranks.some((rank) => isJustBack(state, rank.machine, nowMs))) return true
   const reform = planReform(state, view, step)
   if (reform.kind === 'impossible') return false
@@ -116,7 +117,7 @@ export function reconcile(state: MachineState, step: Reconciliation): void {
   for (const { plan } of isSure ? surplusOf(serving, wanted, leaves) : []) {
     orderStop(state, { plan, reason: stopReasons.surplus, drain: true, nowMs, out })
     const start = state.starts.get(plan.group)
-    if (start !== undefined) endStart(start, nowMs, out)
+    if (start !== undefined) endStart(state, { start, nowMs, out })
   }
   const staying = serving.filter((group) => !leaves(group))
   const seen = new Set(staying.map((group) => group.group))
@@ -127,7 +128,7 @@ export function reconcile(state: MachineState, step: Reconciliation): void {
     ? staying.filter((group) => group.status === 'ready').length
     : staying.length + starting.length
   if (counted >= wanted) return
-  if ((state.heldOff.get(deployment.id) ?? -Infinity) > nowMs) return
+  if (isHeldOff(state, deployment.id, nowMs)) return
   if (awaitsRecord(state, nowMs)) return
   // One start at a time per round: the next one must see the memory this one takes.
   if (out.events.some((event) => event.kind === 'start-begun')) return
@@ -174,7 +175,7 @@ function beginStart(
   if (missing.length > 0 && source !== null) {
     orderFetch(state, { model: deployment.model, from: source, to: missing, out })
     const untilMs = nowMs + limits.fetchRepeatMs
-    out.events.push({ kind: 'deployment-held-off', deployment: deployment.id, untilMs })
+    waitUntil(state, { deployment: deployment.id, untilMs, out })
     return
   }
   // A Mac holds one JACCL world: the one that is to be replaced goes first.
@@ -191,10 +192,19 @@ function beginStart(
       out.effects.push({ kind: 'facts-collect' })
     }
     const untilMs = nowMs + limits.orderRepeatMs
-    out.events.push({ kind: 'deployment-held-off', deployment: deployment.id, untilMs })
+    waitUntil(state, { deployment: deployment.id, untilMs, out })
     return
   }
   beginStartOf(state, { plan: choice.plan, wish: deployment.version.counter, out })
+}
+
+/** Nobody refused anything; it only takes a moment. */
+function waitUntil(
+  state: MachineState,
+  { deployment, untilMs, out }: { deployment: DeploymentId; untilMs: number; out: Decision },
+): void {
+  const refusals = state.heldOff.get(deployment)?.refusals ?? 0
+  out.events.push({ kind: 'deployment-held-off', deployment, untilMs, refusals })
 }
 
 /** A machine has just come and may already run what we are about to start. */

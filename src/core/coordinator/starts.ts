@@ -11,6 +11,7 @@ import {
   recentFailures,
 } from '../cluster/state.ts'
 import { limits } from '../limits.ts'
+import { holdOffAfter } from './backoff.ts'
 import { isReachable, orderCommit, orderPrepare, orderStop, stopReasons } from './orders.ts'
 
 export interface StartStep {
@@ -37,7 +38,7 @@ export function advanceStart(state: MachineState, step: StartStep): void {
       nowMs: moment.nowMs,
       out,
     })
-    endStart(start, moment.nowMs, out)
+    endStart(state, { start, nowMs: moment.nowMs, out })
   } else if (start.committed !== null) {
     if (view?.status === 'ready') out.events.push({ kind: 'start-ended', group })
     else repeatCommit(state, step, start.committed)
@@ -46,11 +47,14 @@ export function advanceStart(state: MachineState, step: StartStep): void {
 }
 
 /** Given up: the next start of the deployment waits until the records show what became of this one. */
-export function endStart({ plan }: Start, nowMs: number, out: Decision): void {
-  const { group, deployment } = plan
-  const untilMs = nowMs + limits.refusedHoldOffMs
+export function endStart(
+  state: MachineState,
+  { start, nowMs, out }: { start: Start; nowMs: number; out: Decision },
+): void {
+  const { group, deployment } = start.plan
+  const held = holdOffAfter(state.heldOff.get(deployment), nowMs)
   out.events.push({ kind: 'start-ended', group })
-  out.events.push({ kind: 'deployment-held-off', deployment, untilMs })
+  out.events.push({ kind: 'deployment-held-off', deployment, ...held })
 }
 
 /** Why the start cannot succeed any more, or null. */
