@@ -42,6 +42,10 @@ export const limits = {
   fetchRepeatMs: 2000,
   /** After a refused plan, time for the records to show why. */
   refusedHoldOffMs: 1000,
+  /** Refused again and again, a deployment asks less often; short enough for a cause that passes. */
+  refusedHoldOffMsMax: 8000,
+  /** A refusal this soon after the last wait was over is one more in a row. */
+  refusedInRowMs: 5000,
   /** A machine that was gone first gets to say what it runs now: what arrives first may be what was held up. */
   returnPatienceMs: 1000,
   /** No new group while a machine that just came has not said what it already runs. */

@@ -39,6 +39,8 @@ export interface Planted {
   readonly machineResurrected: boolean
   /** Orders to stop are repeated at every turn. */
   readonly stopStorm: boolean
+  /** A start that is under way does not count, and another one begins at every turn. */
+  readonly startsUncounted: boolean
   /** Two leaders that cannot hear each other both lead those between them. */
   readonly leadersOutbid: boolean
   /** Every machine takes itself for the coordinator. */
@@ -91,6 +93,7 @@ export const planted: Planted = {
   strangerHeard: false,
   machineResurrected: false,
   stopStorm: false,
+  startsUncounted: false,
   leadersOutbid: false,
   everyoneLeads: false,
   oldLifeBelieved: false,

@@ -60,6 +60,10 @@ export const plantedBugs: Readonly<
   strangerHeard: { invariant: 'S14', words: 'whoever speaks is heard, in the roster or not' },
   machineResurrected: { invariant: 'S14', words: 'a newer entry of the roster beats a removal' },
   stopStorm: { invariant: 'S15', words: 'orders to stop are repeated at every turn' },
+  startsUncounted: {
+    invariant: 'S15',
+    words: 'a start that is under way does not count, and another one begins at every turn',
+  },
   leadersOutbid: {
     invariant: 'S15',
     words: 'two leaders that cannot hear each other both lead those between them',

@@ -202,6 +202,7 @@ export const clusterMessageSchema = z.discriminatedUnion('kind', [
     reason: shortText,
     drain: z.boolean(),
     except: z.string().max(64).exactOptional(),
+    reservedOnly: z.boolean().exactOptional(),
   }),
 ])
 

@@ -17,6 +17,8 @@ import type { Effect } from '../effects.ts'
 import { limits } from '../limits.ts'
 import type { RankProgress, RankReport } from '../machine/inputs.ts'
 
+type Stop = Extract<GroupMessage, { kind: 'group-stop' }>
+
 /** An agent whose coordinator is b. */
 class Agent extends HandDriven {
   constructor(change: Parameters<typeof selfOf>[1] = {}) {
@@ -40,8 +42,8 @@ class Agent extends HandDriven {
     return this.order({ kind: 'group-commit', epoch, group: plan.group, formation, ...told })
   }
 
-  stop(plan: GroupPlan, counter = 1, drain = false): readonly Effect[] {
-    const epoch = { counter, machine: b }
+  stop(plan: GroupPlan, how: Partial<Stop> = {}): readonly Effect[] {
+    const epoch = { counter: 1, machine: b }
     const { deployment } = plan
     return this.order({
       kind: 'group-stop',
@@ -49,7 +51,8 @@ class Agent extends HandDriven {
       group: plan.group,
       deployment,
       reason: 'test',
-      drain,
+      drain: false,
+      ...how,
     })
   }
 
@@ -111,7 +114,7 @@ test('an agent obeys no epoch below the highest it has seen, and says which that
   assert.ok(refusal?.kind === 'group-refused')
   assert.deepEqual(refusal.epochSeen, { counter: 5, machine: b })
   assert.match(refusal.reason, /older than epoch 5/)
-  agent.stop(planOf([a]), 4)
+  agent.stop(planOf([a]), { epoch: { counter: 4, machine: b } })
   assert.equal(agent.rankState(), 'reserved')
   agent.commit(planOf([a]), 4)
   assert.equal(agent.rankState(), 'reserved')
@@ -148,6 +151,16 @@ test('a machine of another version refuses a group of several, and takes one of 
     /runs version 1\.1\.0, the plan is for 1\.0\.0/,
   )
   assert.equal(answerIn(agent.prepare(planOf([a])))?.kind, 'group-prepared')
+})
+
+test('a group is not put together again with a machine of another version', () => {
+  const agent = new Agent()
+  agent.prepare(planOf([a, b]))
+  const refusal = answerIn(agent.prepare(planOf([a, b], { formation: 1 }), 1, '1.1.0'))
+  assert.match(
+    refusal?.kind === 'group-refused' ? refusal.reason : '',
+    /runs version 1\.0\.0, the plan is for 1\.1\.0/,
+  )
 })
 
 test('a plan that holds nothing for this machine is refused', () => {
@@ -189,6 +202,16 @@ test('a reservation that nobody commits is given back', () => {
   assert.equal(agent.state.holdings.size, 0)
 })
 
+test('a start that was abandoned gives back what is reserved, and nothing that runs', () => {
+  const reserving = new Agent()
+  reserving.prepare(planOf([a]))
+  reserving.stop(planOf([a]), { reservedOnly: true })
+  assert.equal(reserving.rankState(), undefined)
+  const running = new Agent().running()
+  assert.deepEqual(signalsIn(running.stop(planOf([a]), { reservedOnly: true })), [])
+  assert.equal(running.rankState(), 'ready')
+})
+
 test('a rank with work whose steps stand still is ended, and one without work is left alone', () => {
   const idle = new Agent().running()
   assert.deepEqual(signalsIn(idle.watch(20_000, { busy: false })), [])
@@ -218,7 +241,7 @@ test('a rank that ignores TERM gets KILL, again and again, and then the machine 
 
 test('a rank that is to finish its answers first is signalled only when it has', () => {
   const agent = new Agent().running()
-  const effects = agent.stop(planOf([a]), 1, true)
+  const effects = agent.stop(planOf([a]), { drain: true })
   assert.deepEqual(effects.filter((effect) => effect.kind === 'rank-drain').length, 1)
   assert.deepEqual(signalsIn(effects), [])
   assert.deepEqual(signalsIn(agent.report({ kind: 'drained' })), ['TERM'])

@@ -1,14 +1,14 @@
 // What an agent does with an order: it checks the epoch and its own memory, then obeys or refuses. Orders
 // come twice, late and out of turn; obeying one again changes nothing.
 import { type Decision, decision } from '../cluster/decision.ts'
-import { type GroupPlan, machinesOf, placedRanks, planHash } from '../cluster/group-plan.ts'
+import { type GroupPlan, placedRanks, planHash } from '../cluster/group-plan.ts'
 import type { GroupMessage } from '../cluster/messages.ts'
 import { type Epoch, compareEpochs, reservedBytes } from '../cluster/record.ts'
 import { type MachineState, type OwnHolding, acceptsNow, drainingPhase } from '../cluster/state.ts'
 import type { GroupId, MachineId } from '../ids.ts'
 import { planted } from '../planted.ts'
 import { newHolding } from './holding.ts'
-import { isReform, obeyReform, relink } from './reform.ts'
+import { isReform, obeyReform, otherVersion, relink } from './reform.ts'
 
 type Order<Kind extends GroupMessage['kind']> = Extract<GroupMessage, { kind: Kind }>
 
@@ -83,9 +83,8 @@ function refusal(
     return `${self.name} does not have the files of ${plan.model.name}`
   const mine = ranksHere(state, plan)
   if (mine.length === 0) return `the plan has no rank for ${self.name}`
-  // The coordinator may have slept through our update.
-  if (version !== self.version && machinesOf(plan).length > 1)
-    return `${self.name} runs version ${self.version}, the plan is for ${version}`
+  const wrongVersion = otherVersion(self, { plan, version })
+  if (wrongVersion !== null) return wrongVersion
   const neededBytes = mine.reduce((sum, rank) => sum + rank.memoryBytes, 0)
   const freeBytes = self.memoryLendBytes - reservedBytes([...state.holdings.values()])
   if (neededBytes > freeBytes) {
@@ -127,8 +126,9 @@ export function obeyFetch(state: MachineState, order: Order<'model-fetch'>): Dec
 export function obeyStop(state: MachineState, order: Order<'group-stop'>, nowMs: number): Decision {
   const out = decision()
   if (isStale(state, order.epoch)) return out
-  const { reason, drain, except } = order
+  const { reason, drain, except, reservedOnly = false } = order
   for (const holding of heldRanks(state, order.group)) {
+    if (reservedOnly && holding.state !== 'reserved') continue
     const next = holding.reformPlan === null ? null : planHash(holding.reformPlan)
     if (except !== undefined && (holding.planHash === except || next === except)) continue
     // Told to finish its answers first, then to go at once: the second order counts too.

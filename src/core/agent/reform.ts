@@ -1,14 +1,24 @@
 // A group that lost a stage is put together again around the ranks that are left: they keep process, weights
 // and caches, and learn where their neighbours are now.
 import { type Decision, decision } from '../cluster/decision.ts'
-import { type GroupPlan, placedRanks, planHash } from '../cluster/group-plan.ts'
+import { machinesOf, placedRanks, planHash } from '../cluster/group-plan.ts'
 import type { GroupMessage } from '../cluster/messages.ts'
 import { reservedBytes } from '../cluster/record.ts'
-import { type MachineState, type OwnHolding, acceptsNow } from '../cluster/state.ts'
+import { type MachineState, type OwnHolding, type SelfState, acceptsNow } from '../cluster/state.ts'
 import type { MachineId } from '../ids.ts'
 import { newHolding } from './holding.ts'
 
 type Prepare = Extract<GroupMessage, { kind: 'group-prepare' }>
+
+/** The coordinator may have slept through our update; ranks of one group run one version. */
+export function otherVersion(
+  self: SelfState,
+  { plan, version }: Pick<Prepare, 'plan' | 'version'>,
+): string | null {
+  return version !== self.version && machinesOf(plan).length > 1
+    ? `${self.name} runs version ${self.version}, the plan is for ${version}`
+    : null
+}
 
 /** Whether this order puts a group together again that is held here already. */
 export function isReform({ plan }: Prepare, held: readonly OwnHolding[]): boolean {
@@ -25,7 +35,7 @@ export function obeyReform(
   const { group, formation } = plan
   const mine = placedRanks(plan).filter((rank) => rank.machine === state.self.id)
   const fresh = mine.filter((rank) => !at.held.some((own) => own.rank === rank.rank))
-  const reason = refusal(state, { plan, held: at.held, fresh })
+  const reason = refusal(state, { order, held: at.held, fresh })
   if (reason !== null) {
     const { epochSeen } = state
     const message = { kind: 'group-refused', group, formation, reason, epochSeen } as const
@@ -62,13 +72,16 @@ export function obeyReform(
 function refusal(
   state: MachineState,
   about: {
-    plan: GroupPlan
+    order: Prepare
     held: readonly OwnHolding[]
     fresh: readonly { readonly memoryBytes: number }[]
   },
 ): string | null {
-  const { plan, held, fresh } = about
+  const { held, fresh } = about
+  const { plan, version } = about.order
   const { self } = state
+  const wrongVersion = otherVersion(self, { plan, version })
+  if (wrongVersion !== null) return wrongVersion
   const placed = placedRanks(plan)
   for (const own of held) {
     if (placed[own.rank]?.machine !== self.id)

@@ -13,7 +13,14 @@ import type { ClusterEvent } from './events.ts'
 import { limits } from '../limits.ts'
 import { compareEpochs } from './record.ts'
 import { type Registers, mergeRegisters, registersDigest, writeRegister } from './registers.ts'
-import { type MachineState, type OwnHolding, holdingKey, privateHoldingFields } from './state.ts'
+import type { DeploymentId } from '../ids.ts'
+import {
+  type HeldOff,
+  type MachineState,
+  type OwnHolding,
+  holdingKey,
+  privateHoldingFields,
+} from './state.ts'
 
 /** Older failures are dropped: they no longer hold anything back, and a record must stay small. */
 const failuresKept = 32
@@ -203,12 +210,15 @@ function applyCoordinationEvent(
     case 'term-ended':
       return { ...state, term: null, starts: new Map(), stops: new Map(), heldOff: new Map() }
     case 'stop-ordered': {
-      const stops = new Map([...state.stops].filter(([, atMs]) => nowMs - atMs < stopsKeptMs))
-      return { ...state, stops: stops.set(event.group, nowMs) }
+      const { group, reservedOnly } = event
+      const stops = new Map([...state.stops].filter(([, { atMs }]) => nowMs - atMs < stopsKeptMs))
+      return { ...state, stops: stops.set(group, { atMs: nowMs, reservedOnly }) }
     }
     case 'deployment-held-off': {
-      const heldOff = new Map([...state.heldOff].filter(([, untilMs]) => untilMs > nowMs))
-      return { ...state, heldOff: heldOff.set(event.deployment, event.untilMs) }
+      const { deployment, untilMs, refusals } = event
+      const speaks = ({ untilMs: endMs }: HeldOff): boolean => nowMs - endMs < limits.refusedInRowMs
+      const heldOff = new Map([...state.heldOff].filter(([, held]) => speaks(held)))
+      return { ...state, heldOff: heldOff.set(deployment, { untilMs, refusals }) }
     }
     default:
       return assertNever(event)
@@ -223,12 +233,13 @@ type StartEvent = Extract<
 function applyStartEvent(state: MachineState, event: StartEvent, nowMs: number): MachineState {
   const starts = new Map(state.starts)
   if (event.kind === 'start-begun') {
-    const { plan, wish } = event
+    const { plan, wish, version } = event
     const sinceMs = nowMs
     const orderedMs = nowMs
     starts.set(plan.group, {
       plan,
       wish,
+      version,
       sinceMs,
       orderedMs,
       committed: null,
@@ -249,7 +260,7 @@ function applyStartEvent(state: MachineState, event: StartEvent, nowMs: number):
     case 'start-committed': {
       const committed = event.commitment
       starts.set(event.group, { ...start, committed, sinceMs: nowMs, orderedMs: nowMs })
-      break
+      return { ...state, starts, heldOff: withoutRefusals(state.heldOff, start.plan.deployment) }
     }
     case 'start-prepared': {
       const prepared = new Map(start.prepared).set(event.machine, event.endpoints)
@@ -260,4 +271,13 @@ function applyStartEvent(state: MachineState, event: StartEvent, nowMs: number):
       return assertNever(event)
   }
   return { ...state, starts }
+}
+
+/** Everybody agreed: the next refusal is the first again. */
+function withoutRefusals(
+  heldOff: MachineState['heldOff'],
+  deployment: DeploymentId,
+): MachineState['heldOff'] {
+  const held = heldOff.get(deployment)
+  return held === undefined ? heldOff : new Map(heldOff).set(deployment, { ...held, refusals: 0 })
 }

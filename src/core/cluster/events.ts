@@ -81,7 +81,12 @@ export type ClusterEvent =
       readonly members: readonly MachineId[]
       readonly coordinator: MachineId | null
     }
-  | { readonly kind: 'start-begun'; readonly plan: GroupPlan; readonly wish: number }
+  | {
+      readonly kind: 'start-begun'
+      readonly plan: GroupPlan
+      readonly wish: number
+      readonly version: string
+    }
   | {
       readonly kind: 'start-prepared'
       readonly group: GroupId
@@ -95,9 +100,14 @@ export type ClusterEvent =
     }
   | { readonly kind: 'start-ordered'; readonly group: GroupId }
   | { readonly kind: 'start-ended'; readonly group: GroupId }
-  | { readonly kind: 'stop-ordered'; readonly group: GroupId }
+  | {
+      readonly kind: 'stop-ordered'
+      readonly group: GroupId
+      readonly reservedOnly: boolean
+    }
   | {
       readonly kind: 'deployment-held-off'
       readonly deployment: DeploymentId
       readonly untilMs: number
+      readonly refusals: number
     }

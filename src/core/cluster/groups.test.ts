@@ -81,6 +81,17 @@ test('groupsSeen() calls a group broken once the machine of a rank is dead', () 
   assert.equal(groupsSeen(machine.state)[0]?.status, 'broken')
 })
 
+test('groupsSeen() takes a rank for left over as long as it waits for answers that its group no longer gives', () => {
+  const elsewhere = { ...planOf([c, a]), formation: 1 }
+  const placed = { ...holdingOf(0, 'ready', [c, a]), plan: elsewhere, planHash: 'next' }
+  const leftovers = (holding: Holding): readonly string[] | undefined =>
+    groupsSeen(watcher([holding, placed]).state)[0]?.leftovers
+  const old = holdingOf(0, 'stopping', [b, c])
+  assert.deepEqual(leftovers({ ...old, phase: 'draining' }), [b])
+  assert.deepEqual(leftovers({ ...old, phase: 'stopping' }), [])
+  assert.deepEqual(leftovers({ ...old, state: 'ready' }), [b])
+})
+
 test('planHash() is the same for the same plan, and another for any other', () => {
   const plan = planOf([a, b])
   assert.equal(planHash(plan), planHash(JSON.parse(JSON.stringify(plan)) as typeof plan))

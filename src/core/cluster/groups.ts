@@ -2,7 +2,7 @@
 import type { DeploymentId, GroupId, MachineId } from '../ids.ts'
 import { type GroupPlan, placedRanks } from './group-plan.ts'
 import { type Epoch, type Holding, type RankState, compareEpochs } from './record.ts'
-import { type MachineState, liveRecords } from './state.ts'
+import { type MachineState, drainingPhase, liveRecords } from './state.ts'
 import { planted } from '../planted.ts'
 
 export interface RankView {
@@ -92,12 +92,16 @@ function viewOf(state: MachineState, { newest, held }: Seen): GroupView {
     ranks,
     leftovers: held
       .filter(
-        ({ machine, holding }) =>
-          holding.state !== 'stopping' && placed[holding.rank]?.machine !== machine,
+        ({ machine, holding }) => isStaying(holding) && placed[holding.rank]?.machine !== machine,
       )
       .map(({ machine }) => machine),
     sinceMs: Math.max(...since),
   }
+}
+
+/** Not on its way out, or only when it has finished answers that it cannot finish without its group. */
+function isStaying({ state, phase }: Holding): boolean {
+  return state !== 'stopping' || phase === drainingPhase
 }
 
 /** False only for a machine that lives and whose record has not come yet: its ranks are no loss. */

@@ -74,4 +74,6 @@ export type GroupMessage =
       readonly drain: boolean
       /** Ranks of the plan with this hash stay. */
       readonly except?: string
+      /** Nothing was committed: reservations are given back, and whatever runs by now stays. */
+      readonly reservedOnly?: boolean
     }

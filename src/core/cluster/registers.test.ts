@@ -99,6 +99,17 @@ test('writeRegister() wins over everything its writer had seen', () => {
   )
 })
 
+test('writeRegister() brings back no machine and no key that was removed, and changes nothing then', () => {
+  const by = { machine: machines[0], boot: 'b1' }
+  for (const key of ['roster/m/first', 'key/k']) {
+    const removed = writeRegister(new Map(), { key, value: undefined, by })
+    assert.equal(writeRegister(removed, { key, value: 'again', by }), removed)
+  }
+  const unloaded = writeRegister(new Map(), { key: 'deployment/x', value: undefined, by })
+  const loaded = writeRegister(unloaded, { key: 'deployment/x', value: 'again', by })
+  assert.equal(loaded.get('deployment/x')?.value, 'again')
+})
+
 test('two writers at the same moment agree on the winner', () => {
   const write = (machine: MachineId): Registers =>
     writeRegister(new Map(), { key: 'setting/s', value: machine, by: { machine, boot: 'b' } })

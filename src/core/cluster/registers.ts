@@ -73,13 +73,19 @@ function highestCounter(registers: Registers): number {
   return highest
 }
 
-/** Writes above everything seen so far, so that a later write wins wherever both are known. */
+/**
+ * Writes above everything seen so far, so that a later write wins wherever both are known. Where a removal wins for
+ * ever it wins over a write made here as well: the writer may not have heard of it when the write was asked for.
+ */
 export function writeRegister(
   registers: Registers,
   write: { key: string; value: JsonValue | undefined; by: Writer },
 ): Registers {
+  const { key, value } = write
   const version = { counter: highestCounter(registers) + 1, ...write.by }
-  return new Map(registers).set(write.key, { version, value: write.value })
+  const old = registers.get(key)
+  const winner = old === undefined ? { version, value } : newerOf(key, old, { version, value })
+  return winner === old ? registers : new Map(registers).set(key, winner)
 }
 
 /** A short text that is equal exactly when two machines hold the same registers. */

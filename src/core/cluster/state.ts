@@ -73,6 +73,8 @@ export interface OwnHolding extends Holding {
 export interface Start {
   readonly plan: GroupPlan
   readonly wish: number
+  /** What its machines ran when it was planned: the same for all of them, however often they are asked. */
+  readonly version: string
   readonly sinceMs: number
   /** When its orders were last sent: they are repeated until they are answered. */
   readonly orderedMs: number
@@ -82,6 +84,18 @@ export interface Start {
     MachineId,
     readonly { readonly rank: number; readonly endpoint: Endpoint | null }[]
   >
+}
+
+export interface StopOrdered {
+  readonly atMs: number
+  /** Only reservations were to be given back. */
+  readonly reservedOnly: boolean
+}
+
+export interface HeldOff {
+  readonly untilMs: number
+  /** Refusals in a row. */
+  readonly refusals: number
 }
 
 export interface SelfState {
@@ -132,9 +146,9 @@ export interface MachineState {
   readonly view: View
   readonly starts: ReadonlyMap<GroupId, Start>
   /** When this machine, as coordinator, last ordered a group to stop. */
-  readonly stops: ReadonlyMap<GroupId, number>
+  readonly stops: ReadonlyMap<GroupId, StopOrdered>
   /** Deployments whose plan was refused, and until when they wait. */
-  readonly heldOff: ReadonlyMap<DeploymentId, number>
+  readonly heldOff: ReadonlyMap<DeploymentId, HeldOff>
   /** This machine's turn as coordinator: never resumed after a restart, so its group ids are never reused. */
   readonly term: { readonly epoch: Epoch; readonly startsBegun: number } | null
   /** Whether this machine may write desired state: not before it has heard what it missed. */
@@ -224,6 +238,11 @@ export function acceptsNow(state: MachineState): MachineRecord['accepts'] {
 }
 
 export const drainedReason = 'it is being drained'
+
+/** Whether a deployment waits before it is started again. */
+export function isHeldOff(state: MachineState, deployment: DeploymentId, nowMs: number): boolean {
+  return (state.heldOff.get(deployment)?.untilMs ?? -Infinity) > nowMs
+}
 
 /** The phase of a rank that finishes its answers before it goes. */
 export const drainingPhase = 'draining'

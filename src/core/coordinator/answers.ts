@@ -41,7 +41,7 @@ export function takeRefusal(
   if (start === undefined || state.term === null) return out
   if (start.plan.formation !== formation || start.committed !== null) return out
   const { deployment } = start.plan
-  endStart(start, nowMs, out)
+  endStart(state, { start, nowMs, out })
   out.effects.push({
     kind: 'note',
     level: 'warn',
@@ -52,7 +52,8 @@ export function takeRefusal(
   const reason = stopReasons.abandoned
   for (const to of machinesOf(start.plan)) {
     if (to === from || !isReachable(state, to)) continue
-    const stop = { kind: 'group-stop', epoch, group, deployment, reason, drain: false } as const
+    const told = { epoch, group, deployment, reason, drain: false, reservedOnly: true } as const
+    const stop = { kind: 'group-stop', ...told } as const
     out.effects.push({ kind: 'message-send', to, message: stop })
   }
   return out

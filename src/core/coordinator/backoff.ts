@@ -1,6 +1,7 @@
 // When a deployment may be started again after its groups have failed.
 import type { WantedDeployment } from '../cluster/desired.ts'
 import type { Failure } from '../cluster/record.ts'
+import type { HeldOff } from '../cluster/state.ts'
 import { limits } from '../limits.ts'
 
 export type Readiness =
@@ -44,4 +45,16 @@ export function readinessOf(
   )
   const atMs = last.atMs + delayMs
   return nowMs >= atMs ? { kind: 'start-now' } : { kind: 'start-later', atMs, ...about }
+}
+
+/** How long a deployment waits after a start that was refused or given up: longer with each one in a row. */
+export function holdOffAfter(last: HeldOff | undefined, nowMs: number): HeldOff {
+  const leastMs = nowMs + limits.refusedHoldOffMs
+  // Replicas that are refused together are one refusal.
+  if (last !== undefined && last.untilMs > nowMs)
+    return { ...last, untilMs: Math.max(last.untilMs, leastMs) }
+  const isInRow = last !== undefined && nowMs - last.untilMs < limits.refusedInRowMs
+  const refusals = isInRow ? last.refusals + 1 : 1
+  const waitMs = limits.refusedHoldOffMs * 2 ** (refusals - 1)
+  return { untilMs: nowMs + Math.min(limits.refusedHoldOffMsMax, waitMs), refusals }
 }

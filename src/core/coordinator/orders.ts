@@ -3,8 +3,8 @@ import type { Decision } from '../cluster/decision.ts'
 import { type GroupPlan, type ModelRef, headMachine, machinesOf } from '../cluster/group-plan.ts'
 import type { GroupView } from '../cluster/groups.ts'
 import type { Epoch } from '../cluster/record.ts'
-import type { Commitment, MachineState } from '../cluster/state.ts'
-import type { MachineId } from '../ids.ts'
+import type { Commitment, MachineState, Start } from '../cluster/state.ts'
+import type { GroupId, MachineId } from '../ids.ts'
 import { limits } from '../limits.ts'
 import { planted } from '../planted.ts'
 
@@ -27,23 +27,42 @@ export function isReachable(state: MachineState, machine: MachineId): boolean {
   return machine === state.self.id || (state.peers.get(machine)?.status ?? 'dead') !== 'dead'
 }
 
+export interface StopReason {
+  readonly reason: string
+  /** Finish what is being answered first. */
+  readonly drain: boolean
+  /** Only reservations are given back: what we know may be older than a commit that was obeyed. */
+  readonly reservedOnly?: boolean
+}
+
 /** Stops a group everywhere; said again each second until the records show that it is gone. */
 export function orderStop(
   state: MachineState,
-  stop: { plan: GroupPlan; reason: string; drain: boolean; nowMs: number; out: Decision },
+  stop: StopReason & { plan: GroupPlan; nowMs: number; out: Decision },
 ): void {
   const { plan, reason, drain, nowMs, out } = stop
+  const { reservedOnly = false } = stop
+  const scope = reservedOnly ? { reservedOnly } : {}
   const { group, deployment } = plan
-  const lastMs = state.stops.get(group)
-  const isTold = lastMs !== undefined && nowMs - lastMs < limits.orderRepeatMs
-  if (isTold && !planted.stopStorm) return
-  out.events.push({ kind: 'stop-ordered', group })
+  if (wasTold(state, { group, reservedOnly, nowMs }) && !planted.stopStorm) return
+  out.events.push({ kind: 'stop-ordered', group, reservedOnly })
   for (const to of machinesOf(plan)) {
     if (!isReachable(state, to)) continue
     const epoch = epochOf(state)
-    const message = { kind: 'group-stop', epoch, group, deployment, reason, drain } as const
+    const told = { epoch, group, deployment, reason, drain } as const
+    const message = { kind: 'group-stop', ...told, ...scope } as const
     out.effects.push({ kind: 'message-send', to, message })
   }
+}
+
+/** Whether it was ordered a moment ago. Giving back reservations is the lesser order: it delays no stop. */
+function wasTold(
+  state: MachineState,
+  { group, reservedOnly, nowMs }: { group: GroupId; reservedOnly: boolean; nowMs: number },
+): boolean {
+  const last = state.stops.get(group)
+  if (last === undefined || nowMs - last.atMs >= limits.orderRepeatMs) return false
+  return reservedOnly || !last.reservedOnly
 }
 
 /** To machines that came back with a rank whose place is taken: it goes, the group does not. */
@@ -53,9 +72,8 @@ export function orderLeftoversStop(
 ): void {
   const { view, nowMs, out } = stop
   const { group, deployment } = view
-  const lastMs = state.stops.get(group)
-  if (lastMs !== undefined && nowMs - lastMs < limits.orderRepeatMs) return
-  out.events.push({ kind: 'stop-ordered', group })
+  if (wasTold(state, { group, reservedOnly: false, nowMs })) return
+  out.events.push({ kind: 'stop-ordered', group, reservedOnly: false })
   for (const to of view.leftovers) {
     const message = {
       kind: 'group-stop',
@@ -81,13 +99,22 @@ export function orderFetch(
   }
 }
 
+/** Begins a start: it is remembered, and every machine of the plan is asked to reserve what it needs. */
+export function beginStartOf(
+  state: MachineState,
+  { plan, wish, out }: { plan: GroupPlan; wish: number; out: Decision },
+): void {
+  const version = versionOf(state, headMachine(plan))
+  out.events.push({ kind: 'start-begun', plan, wish, version })
+  orderPrepare(state, { plan, wish, version, to: machinesOf(plan), out })
+}
+
 export function orderPrepare(
   state: MachineState,
-  order: { plan: GroupPlan; wish: number; to: readonly MachineId[]; out: Decision },
+  order: Pick<Start, 'plan' | 'wish' | 'version'> & { to: readonly MachineId[]; out: Decision },
 ): void {
-  const { plan, wish, out } = order
+  const { plan, wish, version, out } = order
   const epoch = epochOf(state)
-  const version = versionOf(state, headMachine(plan))
   for (const to of order.to) {
     const message = { kind: 'group-prepare', epoch, wish, plan, version } as const
     out.effects.push({ kind: 'message-send', to, message })

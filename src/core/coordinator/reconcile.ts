@@ -9,15 +9,23 @@ import {
   type Moment,
   acceptsNow,
   drainingPhase,
+  isHeldOff,
   recentFailures,
 } from '../cluster/state.ts'
-import { type GroupId, type MachineId, groupId } from '../ids.ts'
+import { type DeploymentId, type GroupId, type MachineId, groupId } from '../ids.ts'
 import { limits } from '../limits.ts'
 import { hearEachOther } from '../membership/view.ts'
 import { adviceFor } from './advice.ts'
 import { readinessOf } from './backoff.ts'
 import { candidateRecords } from './candidates.ts'
-import { orderFetch, orderLeftoversStop, orderPrepare, orderStop, stopReasons } from './orders.ts'
+import {
+  type StopReason,
+  beginStartOf,
+  orderFetch,
+  orderLeftoversStop,
+  orderStop,
+  stopReasons,
+} from './orders.ts'
 import { placeDeployment } from './placement.ts'
 import { planReform } from './reform.ts'
 import { isAsWished } from './shapes.ts'
@@ -51,7 +59,7 @@ export function mend(
   if (view.status !== 'broken' || state.starts.has(view.group)) return false
   if (isDeploymentRemoved(state.registers, view.deployment)) return false
   // Somebody refused or was lost on the way: then it starts from the beginning.
-  if ((state.heldOff.get(view.deployment) ?? -Infinity) > nowMs) return false
+  if (isHeldOff(state, view.deployment, nowMs)) return false
   if (view.ranks.some((rank) => isJustBack(state, rank.machine, nowMs))) return true
   const reform = planReform(state, view, step)
   if (reform.kind === 'impossible') return false
@@ -59,8 +67,7 @@ export function mend(
   // One start at a time per round: the next one must see the memory this one takes.
   if (out.events.some((event) => event.kind === 'start-begun')) return true
   const { plan, wish } = reform
-  out.events.push({ kind: 'start-begun', plan, wish })
-  orderPrepare(state, { plan, wish, to: machinesOf(plan), out })
+  beginStartOf(state, { plan, wish, out })
   const about = { group: plan.group, formation: plan.formation }
   out.effects.push({ kind: 'note', level: 'info', text: 'a group is put together again', about })
   return true
@@ -70,14 +77,14 @@ function unwantedBecause(
   state: MachineState,
   { deployment, ranks, status }: GroupView,
   nowMs: number,
-): { reason: string; drain: boolean } | null {
+): StopReason | null {
   if (isDeploymentRemoved(state.registers, deployment))
     return { reason: stopReasons.unloaded, drain: status !== 'broken' }
   if (planted.startNotAborted) return null
   if (ranks.some((rank) => isJustBack(state, rank.machine, nowMs))) return null
   // An earlier coordinator reserved it and can no longer commit; waiting for it to expire helps nobody.
   if (ranks.some((rank) => rank.state === 'reserved'))
-    return { reason: stopReasons.abandoned, drain: false }
+    return { reason: stopReasons.abandoned, drain: false, reservedOnly: true }
   if (status === 'broken') return { reason: stopReasons.rankLost, drain: false }
   // One rank is on its way out, perhaps finishing its answers: the others follow as gently.
   return status === 'stopping' ? { reason: stopReasons.rankLost, drain: true } : null
@@ -112,7 +119,7 @@ export function reconcile(state: MachineState, step: Reconciliation): void {
   for (const { plan } of isSure ? surplusOf(serving, wanted, leaves) : []) {
     orderStop(state, { plan, reason: stopReasons.surplus, drain: true, nowMs, out })
     const start = state.starts.get(plan.group)
-    if (start !== undefined) endStart(start, nowMs, out)
+    if (start !== undefined) endStart(state, { start, nowMs, out })
   }
   const staying = serving.filter((group) => !leaves(group))
   const seen = new Set(staying.map((group) => group.group))
@@ -120,8 +127,11 @@ export function reconcile(state: MachineState, step: Reconciliation): void {
     ({ plan }) => plan.deployment === deployment.id && !seen.has(plan.group),
   )
   const mending = own.filter((group) => step.mending.has(group.group))
-  if (staying.length + starting.length + mending.length >= wanted) return
-  if ((state.heldOff.get(deployment.id) ?? -Infinity) > nowMs) return
+  const counted = planted.startsUncounted
+    ? staying.filter((group) => group.status === 'ready').length
+    : staying.length + starting.length + mending.length
+  if (counted >= wanted) return
+  if (isHeldOff(state, deployment.id, nowMs)) return
   if (awaitsRecord(state, nowMs)) return
   // One start at a time per round: the next one must see the memory this one takes.
   if (out.events.some((event) => event.kind === 'start-begun')) return
@@ -199,7 +209,7 @@ function beginStart(
   if (missing.length > 0 && source !== null) {
     orderFetch(state, { model: deployment.model, from: source, to: missing, out })
     const untilMs = nowMs + limits.fetchRepeatMs
-    out.events.push({ kind: 'deployment-held-off', deployment: deployment.id, untilMs })
+    waitUntil(state, { deployment: deployment.id, untilMs, out })
     return
   }
   // A Mac holds one JACCL world: the one that is to be replaced goes first.
@@ -216,13 +226,19 @@ function beginStart(
       out.effects.push({ kind: 'facts-collect' })
     }
     const untilMs = nowMs + limits.orderRepeatMs
-    out.events.push({ kind: 'deployment-held-off', deployment: deployment.id, untilMs })
+    waitUntil(state, { deployment: deployment.id, untilMs, out })
     return
   }
-  const { plan } = choice
-  const wish = deployment.version.counter
-  out.events.push({ kind: 'start-begun', plan, wish })
-  orderPrepare(state, { plan, wish, to: machinesOf(plan), out })
+  beginStartOf(state, { plan: choice.plan, wish: deployment.version.counter, out })
+}
+
+/** Nobody refused anything; it only takes a moment. */
+function waitUntil(
+  state: MachineState,
+  { deployment, untilMs, out }: { deployment: DeploymentId; untilMs: number; out: Decision },
+): void {
+  const refusals = state.heldOff.get(deployment)?.refusals ?? 0
+  out.events.push({ kind: 'deployment-held-off', deployment, untilMs, refusals })
 }
 
 /** A machine has just come and may already run what we are about to start. */

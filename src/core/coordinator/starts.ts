@@ -11,6 +11,7 @@ import {
   recentFailures,
 } from '../cluster/state.ts'
 import { limits } from '../limits.ts'
+import { holdOffAfter } from './backoff.ts'
 import { isReachable, orderCommit, orderPrepare, orderStop, stopReasons } from './orders.ts'
 
 export interface StartStep {
@@ -27,8 +28,17 @@ export function advanceStart(state: MachineState, step: StartStep): void {
   const view = groups.find((other) => other.group === group)
   const trouble = troubleWith(state, { start, view, nowMs: moment.nowMs })
   if (trouble !== null) {
-    orderStop(state, { plan, reason: trouble, drain: false, nowMs: moment.nowMs, out })
-    endStart(start, moment.nowMs, out)
+    // Before a commit nothing of it runs: what does run was there before, and is judged by itself.
+    const reservedOnly = start.committed === null
+    orderStop(state, {
+      plan,
+      reason: trouble,
+      drain: false,
+      reservedOnly,
+      nowMs: moment.nowMs,
+      out,
+    })
+    endStart(state, { start, nowMs: moment.nowMs, out })
   } else if (start.committed !== null) {
     if (view?.status === 'ready') out.events.push({ kind: 'start-ended', group })
     else repeatCommit(state, step, start.committed)
@@ -37,11 +47,14 @@ export function advanceStart(state: MachineState, step: StartStep): void {
 }
 
 /** Given up: the next start of the deployment waits until the records show what became of this one. */
-export function endStart({ plan }: Start, nowMs: number, out: Decision): void {
-  const { group, deployment } = plan
-  const untilMs = nowMs + limits.refusedHoldOffMs
+export function endStart(
+  state: MachineState,
+  { start, nowMs, out }: { start: Start; nowMs: number; out: Decision },
+): void {
+  const { group, deployment } = start.plan
+  const held = holdOffAfter(state.heldOff.get(deployment), nowMs)
   out.events.push({ kind: 'start-ended', group })
-  out.events.push({ kind: 'deployment-held-off', deployment, untilMs })
+  out.events.push({ kind: 'deployment-held-off', deployment, ...held })
 }
 
 /** Why the start cannot succeed any more, or null. */
@@ -76,9 +89,9 @@ function commit(state: MachineState, { start, moment, out }: StartStep): void {
 
 function repeatPrepare(state: MachineState, { start, moment, out }: StartStep): void {
   if (moment.nowMs - start.orderedMs < limits.orderRepeatMs) return
-  const { plan, wish } = start
+  const { plan, wish, version } = start
   const to = machinesOf(plan).filter((machine) => !start.prepared.has(machine))
-  orderPrepare(state, { plan, wish, to, out })
+  orderPrepare(state, { plan, wish, version, to, out })
   out.events.push({ kind: 'start-ordered', group: plan.group })
 }
 

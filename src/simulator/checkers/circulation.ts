@@ -42,7 +42,8 @@ export function circulationChecker({ world, operators }: Scene): Checker {
     return world.hosts.some((other) => {
       if (other === host || !host.trusts(other.spec.id) || !canTalk(world, host, other))
         return false
-      if (other === withdrawal.subject) return mustTell(withdrawal)
+      if (other === withdrawal.subject)
+        return mustTell(host, withdrawal, operators.admitted.get(other) ?? 0)
       return other.trusts(host.spec.id) && knows(other, key)
     })
   }
@@ -58,7 +59,12 @@ function knows(host: SimHost, key: string): boolean {
   return register !== undefined && register.value === undefined
 }
 
-/** A machine that left owes the others that word, and has it as long as it has its disk. */
-function mustTell({ subject, isOwn, tampers }: Withdrawal): boolean {
-  return isOwn && subject.disk.tampers === tampers
+/**
+ * A machine that left owes that word to those who were members when it went, and has it as long as it has its disk.
+ * Invited again by somebody who had not heard it, it is in by that invitation, and adopts the cluster's word.
+ */
+function mustTell(host: SimHost, withdrawal: Withdrawal, admissionsNow: number): boolean {
+  const { subject, isOwn, tampers, admissions } = withdrawal
+  const wasMember = subject.disk.farewell?.members.has(host.spec.id) === true
+  return isOwn && wasMember && subject.disk.tampers === tampers && admissionsNow === admissions
 }

@@ -13,6 +13,7 @@ import { type Checker, type Scene, nameOf } from './checker.ts'
 import { groupsWanted, readyGroups, wantedNow } from './quiet.ts'
 
 const readyMsMax = 15_000
+const startingPhases: ReadonlySet<string> = new Set(['loading', 'connecting'])
 
 export function readinessChecker({ world }: Scene): Checker {
   const { verdict } = world
@@ -38,7 +39,7 @@ export function readinessChecker({ world }: Scene): Checker {
     }
     const since = lackingSinceMs.get(name) ?? world.nowMs
     lackingSinceMs.set(name, since)
-    const allowedMs = readyMsMax + loadMsOf(deployment.model.parameters * 4 + 3e9)
+    const allowedMs = readyMsMax + loadMsMost(world, deployment)
     verdict.check(
       'L2',
       world.nowMs - since <= allowedMs,
@@ -46,6 +47,14 @@ export function readinessChecker({ world }: Scene): Checker {
         `${name} has ${readyGroups(world, name)} of ${count} groups, though it has fitted for ${world.nowMs - since} ms; ${coordinatorSays(world, deployment)}`,
     )
   }
+}
+
+/** The load time of the largest rank it may have, or of one that began to load while its disk was slow. */
+function loadMsMost(world: World, { model }: WantedDeployment): number {
+  const loading = [...world.farm.living].filter(
+    ({ load, phase }) => load.model.name === model.name && startingPhases.has(phase),
+  )
+  return Math.max(loadMsOf(model.parameters * 4 + 3e9), ...loading.map(({ loadMs }) => loadMs))
 }
 
 function coordinatorSays(world: World, deployment: WantedDeployment): string {

@@ -23,8 +23,6 @@ export function stopChecker(scene: Scene): Checker {
   const readyRanks = new Map<string, Set<number>>()
   const endedMs = new Map<string, number>()
   const disturbedMs = new Map<SimHost, number>()
-  /** When anybody last held a rank of a formation after the first, or was to. */
-  const reformedMs = new Map<string, number>()
   const lately = (atMs: number | undefined): boolean =>
     atMs !== undefined && world.nowMs - atMs < memoryMs
 
@@ -46,9 +44,10 @@ export function stopChecker(scene: Scene): Checker {
     if (cause === stopReasons.replacedRank)
       return world.farm.ofGroup(group).some((other) => other.bond.secret !== rank.bond.secret)
     if (cause === stopReasons.rankLost) return members.length > 1
+    // Such a start was never committed: it may give reservations back, and a rank that runs is none.
+    if (cause === stopReasons.abandoned) return false
     // A group that lost a part may be put together again, and that may come to nothing.
-    if (cause === stopReasons.abandoned || cause === stopReasons.late)
-      return !wasWhole || reformPlan !== null || lately(reformedMs.get(group))
+    if (cause === stopReasons.late) return !wasWhole || reformPlan !== null || plan.formation > 0
     if (cause.startsWith('this machine slept')) return lately(disturbedMs.get(rank.host))
     if (cause.startsWith('this machine joined'))
       return operators.removedMs.size > 0 || operators.admissions > 0 || operators.departures > 0
@@ -86,10 +85,8 @@ export function stopChecker(scene: Scene): Checker {
     },
     stepped(_host, { before, after }) {
       if (before.holdings === after.holdings) return
-      for (const { plan, reformPlan } of after.holdings.values()) {
+      for (const { plan } of after.holdings.values())
         groupSeenMs.set(plan.group, { deployment: plan.deployment, atMs: world.nowMs })
-        if (plan.formation > 0 || reformPlan !== null) reformedMs.set(plan.group, world.nowMs)
-      }
     },
     signalled(rank) {
       if (told.has(rank) || !rank.life.isAlive) return

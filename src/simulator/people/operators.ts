@@ -23,6 +23,8 @@ export interface Withdrawal {
   readonly isOwn: boolean
   /** How often its disk had been tampered with by then: what it forgets later it cannot tell. */
   readonly tampers: number
+  /** How often it had been let in by then: a new invitation makes up for having left. */
+  readonly admissions: number
 }
 
 export class Operators {
@@ -32,6 +34,7 @@ export class Operators {
   readonly unloaded = new Set<DeploymentId>()
   readonly removedMs = new Map<SimHost, number>()
   readonly withdrawn = new Map<string, Withdrawal>()
+  readonly admitted = new Map<SimHost, number>()
   admissions = 0
   departures = 0
 
@@ -111,10 +114,11 @@ export class Operators {
   ): void {
     const { subject, isOwn, keys } = about
     const { tampers } = subject.disk
+    const admissions = this.admitted.get(subject) ?? 0
     machine.write(
       keys.map((key) => ({ key, value: undefined })),
       () => {
-        for (const key of keys) this.withdrawn.set(key, { subject, isOwn, tampers })
+        for (const key of keys) this.withdrawn.set(key, { subject, isOwn, tampers, admissions })
       },
     )
     this.removedMs.set(subject, this.#world.nowMs)
@@ -123,17 +127,24 @@ export class Operators {
   /** Invites a machine: a new roster entry, and the cluster's state handed over whole. */
   admit(host: SimHost): boolean {
     const { life } = host
-    const inviter = this.#random.pick(
-      this.#world.hosts.filter(
-        (other) => other !== host && other.isRunning && other.trusts(other.spec.id),
-      ),
-    )
+    const running = this.#world.hosts.filter((other) => other.isRunning)
+    const members = running.filter((other) => other.trusts(other.spec.id))
+    // When nobody remembers a cluster, somebody founds one by inviting the others, as the real daemon does.
+    const [founder] = members.length === 0 ? running : []
+    const inviter = founder ?? this.#random.pick(members.filter((other) => other !== host))
+    if (inviter === host) return false
     const machine = inviter?.life?.machine
-    if (life === null || machine === undefined || !host.isRunning) return false
+    if (life === null || inviter === undefined || machine === undefined || !host.isRunning)
+      return false
     this.admissions += 1
-    const key = registerKeys.roster(host.spec.id, `again-${this.admissions}`)
-    this.#world.tell(inviter?.spec.name ?? '', 'admits', host.spec.name)
-    machine.write([{ key, value: rosterEntry(host.spec) }], () => {
+    this.admitted.set(host, (this.admitted.get(host) ?? 0) + 1)
+    this.#world.tell(inviter.spec.name, 'admits', host.spec.name)
+    const listed = founder === undefined ? [host] : [founder, host]
+    const writes = listed.map(({ spec }) => ({
+      key: registerKeys.roster(spec.id, `again-${this.admissions}`),
+      value: rosterEntry(spec),
+    }))
+    machine.write(writes, () => {
       if (!life.isAlive || host.life !== life) return
       life.machine.post({ kind: 'registers-replace', registers: machine.state.registers })
       this.removedMs.delete(host)
