@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
+import { Coordinator, holdingOf, orders } from '../../../test/support/coordinators.ts'
 import {
   HandDriven,
   a,
@@ -14,55 +15,13 @@ import {
   sentTo,
   wishes,
 } from '../../../test/support/machine-states.ts'
-import { type Deployment, registerKeys } from '../cluster/desired.ts'
-import type { GroupMessage } from '../cluster/messages.ts'
+import { registerKeys } from '../cluster/desired.ts'
 import { type GroupPlan, headMachine, placedRanks, planHash } from '../cluster/group-plan.ts'
 import type { Failure, Holding, MachineRecord } from '../cluster/record.ts'
-import type { SelfState } from '../cluster/state.ts'
 import type { Effect } from '../effects.ts'
 import { groupId } from '../ids.ts'
 import { limits } from '../limits.ts'
 import { readinessOf } from './backoff.ts'
-
-/** A coordinator that lends nothing itself, and two machines that do. */
-class Coordinator extends HandDriven {
-  readonly #others: Partial<SelfState>
-
-  constructor(deployments: readonly Deployment[], others: Partial<SelfState> = {}) {
-    super(
-      selfOf(a, { memoryLendBytes: 0 }),
-      new Map([...rosterOf(a, b, c), ...wishes(...deployments)]),
-    )
-    this.#others = others
-  }
-
-  /** The others beat and have said what they are. */
-  settle(ms = 3000): readonly Effect[] {
-    this.meet(b, this.#others)
-    this.meet(c, this.#others)
-    return this.pass(ms, () => this.beats())
-  }
-
-  beats(): void {
-    this.hear(b)
-    this.hear(c)
-  }
-
-  answer(from: typeof b, message: GroupMessage): readonly Effect[] {
-    return this.give({ kind: 'message', from, message })
-  }
-}
-
-function orders<Kind extends GroupMessage['kind']>(
-  effects: readonly Effect[],
-  kind: Kind,
-): readonly { to: string; message: Extract<GroupMessage, { kind: Kind }> }[] {
-  return effects.flatMap((effect) =>
-    effect.kind === 'message-send' && effect.message.kind === kind
-      ? [{ to: effect.to, message: effect.message as Extract<GroupMessage, { kind: Kind }> }]
-      : [],
-  )
-}
 
 test('a coordinator begins with an epoch above every other, on disk before its first order', () => {
   const coordinator = new Coordinator([deploymentOf()])
@@ -282,60 +241,6 @@ test('a group of a deployment that is not known here is left alone; one that was
   const stops = orders([...other.effects, ...other.pass(500, () => other.beats())], 'group-stop')
   assert.ok(stops.length > 0)
   assert.match(stops[0]?.message.reason ?? '', /unloaded/)
-})
-
-function holdingOf(plan: GroupPlan): Holding {
-  return {
-    plan,
-    planHash: 'x',
-    rank: 0,
-    epoch: { counter: 1, machine: a },
-    state: 'ready',
-    sinceMs: 0,
-    pid: 1,
-    endpoint: null,
-    phase: '',
-    fraction: 1,
-    tokens: 0,
-    contextTokens: 0,
-    activeBytes: 0,
-    tokensPerSecond: 0,
-  }
-}
-
-test('while a pipeline that lost a stage is put together again, no other group takes its place', () => {
-  const coordinator = new Coordinator([deploymentOf({ strategy: 'pipeline', layers: [14, 10] })])
-  const [first] = orders(coordinator.settle(), 'group-prepare')
-  assert.ok(first !== undefined)
-  const { plan } = first.message
-  const places = plan.stages.flatMap(({ ranks }) => ranks.map(({ machine }) => machine))
-  for (const [rank, machine] of places.entries()) {
-    const endpoints = [{ rank, endpoint: { host: '10.0.0.1', port: 1 + rank } }]
-    const { group, formation } = plan
-    coordinator.answer(machine, { kind: 'group-prepared', group, formation, endpoints })
-  }
-  let revision = 20
-  const tells = (machine: typeof b, state: Holding['state'] | null): readonly Effect[] => {
-    const rank = places.indexOf(machine)
-    const holdings = state === null ? [] : [{ ...holdingOf(plan), rank, state }]
-    const record = { ...recordOf(machine), revision: revision++, holdings }
-    return coordinator.answer(machine, { kind: 'record', record } as never)
-  }
-  const [head = b, tail = c] = places
-  tells(head, 'ready')
-  tells(tail, 'ready')
-  coordinator.pass(1000, () => coordinator.beats())
-  // The head says that its neighbour is gone before the neighbour's machine does.
-  const heard = [...tells(head, 'orphaned'), ...coordinator.pass(500, () => coordinator.beats())]
-  assert.deepEqual(orders(heard, 'group-prepare'), [])
-  const known = [...tells(tail, null), ...coordinator.pass(500, () => coordinator.beats())]
-  const prepares = orders(known, 'group-prepare')
-  assert.ok(prepares.length > 0)
-  for (const { message } of prepares) {
-    assert.equal(message.plan.group, plan.group)
-    assert.equal(message.plan.formation, plan.formation + 1)
-  }
-  assert.deepEqual(orders(known, 'group-stop'), [])
 })
 
 test('who does not lead gives no orders', () => {
