@@ -74,13 +74,14 @@ describe('the real model, hit while people read', () => {
     const wanted = flags[flags.indexOf('--strategy') + 1]
     await until(async () => (await group())?.strategy === wanted, `${model} as ${wanted}`, 120_000)
     // A stop string that this model does write, of several tokens.
-    const { text } = await ask(gateway, { ...stopping, stop: [] })
+    const { text, error } = await ask(gateway, { ...stopping, stop: [] })
+    assert.equal(error, null)
     assert(text.length > 60, text)
     const stop = text.slice(40, 56)
     stopping.stop = [stop]
     unbroken = await Promise.all(readers.map((reader) => ask(gateway, reader)))
-    assert.equal(unbroken[readers.indexOf(stopping)]?.text, text.slice(0, text.indexOf(stop)))
     for (const answer of unbroken) assert.equal(answer.error, null)
+    assert.equal(unbroken[readers.indexOf(stopping)]?.text, text.slice(0, text.indexOf(stop)))
   }
 
   const rankPid = async (rank: number): Promise<number> => {
