@@ -93,11 +93,11 @@ function askAt(
         const chunk = JSON.parse(data) as Chunk
         if (chunk.error !== undefined) error = chunk.error.message
         const piece = chunk.choices?.[0]?.delta?.content ?? ''
+        text += piece
         if (piece !== '') {
           arrivalsMs.push(performance.now() - startedMs)
           asked.onText?.(text)
         }
-        text += piece
         finish = chunk.choices?.[0]?.finish_reason ?? finish
         usage = chunk.usage ?? usage
       },
