@@ -1,6 +1,6 @@
 // Proves the checkers: every planted bug must fall to its named invariant within so many seeds, and the seed
 // that shows it must pass without the bug.
-import { type PlantedBug, plantedBugs } from './plant.ts'
+import { type PlantedBug, huntFrom, plantedBugs } from './plant.ts'
 import { type Job, runJobs } from './pool.ts'
 import type { SeedResult } from './run-seed.ts'
 import type { Invariant } from './verdict.ts'
@@ -24,7 +24,8 @@ export interface Catch {
 
 export interface HuntOrder {
   readonly bugs?: readonly PlantedBug[]
-  readonly from: number
+  /** The first seed; where it is left open, the one from which the bug is known to show. */
+  readonly from?: number
   readonly seedsMax: number
   /** One seed is proof enough; without this all are run and counted. */
   readonly stopsAtFirst: boolean
@@ -44,7 +45,7 @@ export async function huntPlanted(order: HuntOrder): Promise<readonly Catch[]> {
 
 async function hunt(bug: PlantedBug, order: HuntOrder): Promise<Catch> {
   const { invariant, words } = plantedBugs[bug]
-  const { from, seedsMax, stopsAtFirst } = order
+  const { from = huntFrom[bug] ?? 1, seedsMax, stopsAtFirst } = order
   const threads = order.threads === undefined ? {} : { threads: order.threads }
   let next = from
   let isCaught = false

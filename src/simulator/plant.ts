@@ -90,6 +90,20 @@ export const plantedBugs: Readonly<
   },
 }
 
+/** Bugs that few worlds show are looked for from where they are known to show. */
+export const huntFrom: Readonly<Partial<Record<PlantedBug, number>>> = {
+  anyoneAnswers: 33,
+  endTakenEarly: 20,
+  epochUnchecked: 20,
+  fencedWorksOn: 11,
+  killedOnce: 9,
+  leadersOutbid: 202,
+  machineResurrected: 19,
+  missingFence: 9,
+  positionUnchecked: 11,
+  refusalRetried: 5,
+}
+
 export function isPlantedBug(name: string): name is PlantedBug {
   return Object.hasOwn(plantedBugs, name)
 }

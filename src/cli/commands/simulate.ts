@@ -125,7 +125,7 @@ const plantAll: Way = async (options, { out }) => {
   const catches = await huntPlanted({
     ...(options.plant === undefined ? {} : { bugs: [options.plant] }),
     ...(options.threads === undefined ? {} : { threads: options.threads }),
-    from: options.from ?? 1,
+    ...(options.from === undefined ? {} : { from: options.from }),
     seedsMax: options.seeds ?? huntSeedsUsual,
     stopsAtFirst: options.first === true,
     onCatch: ({ bug, invariant, seed, text }) =>
