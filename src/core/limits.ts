@@ -67,7 +67,7 @@ export const limits = {
   rankKillRepeatMs: 5000,
   /** A rank that outlives KILL this long holds memory nobody else may have: the machine takes no new ones. */
   rankUndeadMs: 30_000,
-  /** A rank that has answered this many tokens had worked: its restart is immediate. */
+  /** A rank that has made this many tokens, or steps when it is not the head, had worked: its restart is immediate. */
   workedTokensMin: 20,
   restartBackoffMsMin: 1000,
   restartBackoffMsMax: 60_000,

@@ -38,6 +38,8 @@ interface Kept {
   lastFrameMs: number
   busy: boolean
   tokens: number
+  /** As it last said itself. */
+  steps: number
   tokensPerSecond: number
   activeBytes: number
 }
@@ -187,6 +189,7 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
       lastFrameMs: this.#ports.clock.nowMs(),
       busy: false,
       tokens: 0,
+      steps: 0,
       tokensPerSecond: 0,
       activeBytes: 0,
     }
@@ -216,8 +219,10 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
         return
       case 'pulse':
         kept.busy = frame.busy
+        kept.steps = frame.step
         return
       case 'stats':
+        kept.steps = frame.step
         kept.tokensPerSecond = frame.decodeTokensPerSecond
         kept.activeBytes = frame.activeBytes
         return
@@ -270,7 +275,7 @@ export class RankSupervisor implements RankKeeper, RelayEnd {
   #gone(kept: Kept, cause: string, crashed = false): void {
     kept.process = null
     this.#kept.delete(holdingKey(kept.group, kept.rank))
-    this.#report(kept, { kind: 'exited', cause, tokens: kept.tokens })
+    this.#report(kept, { kind: 'exited', cause, tokens: kept.tokens, steps: kept.steps })
     const isLast = ![...this.#kept.values()].some((other) => other.group === kept.group)
     if (isLast) this.#relays?.forget(kept.group)
     // Behind the head others may be lost and replaced; its rows wait for that.

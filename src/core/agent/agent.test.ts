@@ -56,8 +56,8 @@ class Agent extends HandDriven {
     })
   }
 
-  report(report: RankReport): readonly Effect[] {
-    return this.give({ kind: 'rank-report', group: group('g1'), rank: 0, report })
+  report(report: RankReport, rank = 0): readonly Effect[] {
+    return this.give({ kind: 'rank-report', group: group('g1'), rank, report })
   }
 
   /** A rank that is up. */
@@ -263,6 +263,19 @@ test('a rank that had worked is excused when it dies', () => {
   const agent = new Agent().running()
   agent.report({ kind: 'exited', cause: 'exit code 1', tokens: limits.workedTokensMin })
   assert.equal(agent.state.failures[0]?.excused, true)
+})
+
+test('of a rank that is no head its steps count, since it makes no tokens', () => {
+  const died = { kind: 'exited', cause: 'exit code 1', tokens: 0 } as const
+  const excused = (rank: number, steps: number): boolean | undefined => {
+    const agent = new Agent()
+    agent.prepare(planOf(rank === 0 ? [a, b] : [b, a]))
+    agent.report({ ...died, steps }, rank)
+    return agent.state.failures[0]?.excused
+  }
+  assert.equal(excused(1, limits.workedTokensMin), true)
+  assert.equal(excused(1, limits.workedTokensMin - 1), false)
+  assert.equal(excused(0, limits.workedTokensMin), false)
 })
 
 test('reports of a rank that nobody holds change nothing', () => {

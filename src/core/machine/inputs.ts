@@ -40,7 +40,13 @@ export type RankReport =
   | { readonly kind: 'drained' }
   /** The rank said why before it went; the exit follows. */
   | { readonly kind: 'failed'; readonly cause: string }
-  | { readonly kind: 'exited'; readonly cause: string; readonly tokens: number }
+  | {
+      readonly kind: 'exited'
+      readonly cause: string
+      readonly tokens: number
+      /** Only the head makes tokens: of the others it is known how many steps they made. */
+      readonly steps?: number
+    }
 
 export interface RegisterWrite {
   readonly key: string

@@ -76,15 +76,16 @@ export function takeReport(state: MachineState, input: ReportInput, nowMs: numbe
 
 function ended(
   holding: OwnHolding,
-  exit: { cause: string; tokens: number },
+  exit: { cause: string; tokens: number; steps?: number },
 ): Decision['events'][number] {
   const { stop, plan, rank } = holding
+  const worked = rank === 0 ? exit.tokens : Math.max(exit.tokens, exit.steps ?? 0)
   return {
     kind: 'rank-ended',
     group: plan.group,
     rank,
     cause: stop === null ? exit.cause : stop.cause,
-    excused: exit.tokens >= limits.workedTokensMin,
+    excused: worked >= limits.workedTokensMin,
     asked: stop !== null && stop.asked,
   }
 }
