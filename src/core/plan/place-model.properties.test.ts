@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { everything, request } from '../../../test/planner-requests.ts'
+import { everything, model, request } from '../../../test/planner-requests.ts'
 import { tables } from '../../../test/planner-rows.ts'
 import { machineId } from '../ids.ts'
 import type { ChipFigures } from './cost/figures.ts'
 import { type LinkFigures, linkFigures } from './cost/links.ts'
 import { countParameters } from './model/shape.ts'
 import { placeModel } from './place-model.ts'
-import type { PlanLink, PlanMachine, PlanOutcome, PlanRequest } from './types.ts'
+import type { PlanLink, PlanMachine, PlanOutcome, PlanRequest, WorkerAbilities } from './types.ts'
 
 const chips = tables.chips.map((entry) => entry.chip)
 const linkEntries = tables.links.filter((entry) => entry.key !== 'cx7')
@@ -59,6 +59,26 @@ function links(list: readonly PlanMachine[], picks: readonly LinkFigures[]): Pla
   return found
 }
 
+/** Everything at once, and each strategy that could stand in another's shadow by itself. */
+const nothing: WorkerAbilities = {
+  pipeline: false,
+  tensor: false,
+  unevenTensor: false,
+  tensorPipeline: false,
+  expert: false,
+  replicas: false,
+}
+const abilitySets: readonly WorkerAbilities[] = [
+  everything,
+  { ...nothing, pipeline: true },
+  { ...nothing, tensor: true },
+  { ...nothing, tensor: true, unevenTensor: true },
+  { ...nothing, tensor: true, pipeline: true, tensorPipeline: true },
+  { ...nothing, expert: true },
+]
+
+const everyStrategy = { pipeline: true, tensor: true, unevenTensor: true, expert: true }
+
 const questionFor = (least: number, most: number): fc.Arbitrary<PlanRequest> =>
   fc
     .record({
@@ -68,10 +88,15 @@ const questionFor = (least: number, most: number): fc.Arbitrary<PlanRequest> =>
       contextTokens: fc.constantFrom(512, 8192, 32_768),
       promptTokens: fc.constantFrom(64, 512, 2048),
       regime: fc.constantFrom('fast' as const, 'slow' as const),
+      abilities: fc.constantFrom(...abilitySets),
     })
-    .map(({ drawn, wires, name, contextTokens, promptTokens, regime }) => {
+    .map(({ drawn, wires, name, contextTokens, promptTokens, regime, abilities }) => {
       const list = machines(drawn)
+      const known = model(name)
+      const architecture = { ...known.architecture, strategies: everyStrategy }
       return request(name, 'M3Ultra-512', {
+        // What mlx-lm can cut today is no part of the promise.
+        model: { ...known, architecture },
         machines: list,
         links: links(
           list,
@@ -80,8 +105,7 @@ const questionFor = (least: number, most: number): fc.Arbitrary<PlanRequest> =>
         contextTokens,
         promptTokens: Math.min(promptTokens, contextTokens),
         regime,
-        // Heads are dealt to unequal ranks by a rule of thumb, so the promise does not cover that.
-        abilities: { ...everything, unevenTensor: false },
+        abilities,
       })
     })
 
@@ -105,11 +129,11 @@ function describe(outcome: PlanOutcome): string {
 }
 
 /** The chosen plan may only get better. */
-function assertNoWorse(before: PlanRequest, after: PlanRequest, slack = 1e-9): void {
+function assertNoWorse(before: PlanRequest, after: PlanRequest): void {
   const old = placeModel(before)
   const fresh = placeModel(after)
   assert.ok(
-    answer(fresh) <= answer(old) * (1 + slack),
+    answer(fresh) <= answer(old) * (1 + 1e-9),
     `${answer(old)} s (${describe(old)}) became ${answer(fresh)} s (${describe(fresh)})`,
   )
 }
@@ -125,7 +149,7 @@ test('placeModel() never answers slower when one machine has more memory', () =>
   fc.assert(
     fc.property(
       question,
-      fc.nat(3),
+      fc.nat(7),
       fc.double({ min: 1, max: 4, noNaN: true }),
       (asked, pick, factor) => {
         const index = pick % asked.machines.length
@@ -145,7 +169,7 @@ test('placeModel() never answers slower when one machine has more bandwidth', ()
   fc.assert(
     fc.property(
       question,
-      fc.nat(3),
+      fc.nat(7),
       fc.double({ min: 1, max: 4, noNaN: true }),
       (asked, pick, factor) => {
         const index = pick % asked.machines.length
@@ -185,20 +209,10 @@ function withBetterLink(asked: PlanRequest, pick: number, upgrade: boolean): Pla
   return { ...asked, links }
 }
 
-test('placeModel() never answers slower when one link of up to four machines gets better', () => {
+test('placeModel() never answers slower when one link gets better', () => {
   fc.assert(
-    fc.property(questionFor(2, 4), fc.nat(5), fc.boolean(), (asked, pick, upgrade) => {
+    fc.property(questionFor(2, 8), fc.nat(27), fc.boolean(), (asked, pick, upgrade) => {
       assertNoWorse(asked, withBetterLink(asked, pick, upgrade))
-    }),
-    runs,
-  )
-})
-
-test('placeModel() answers at most 5% slower when a link of many machines gets better', () => {
-  // Stages of larger sets stand along the cheapest path, which a better link may lay elsewhere.
-  fc.assert(
-    fc.property(questionFor(5, 8), fc.nat(27), fc.boolean(), (asked, pick, upgrade) => {
-      assertNoWorse(asked, withBetterLink(asked, pick, upgrade), 0.05)
     }),
     runs,
   )

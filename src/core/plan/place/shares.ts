@@ -1,7 +1,12 @@
-// How much of each layer a rank holds when ranks are unequal: whole heads to the faster ones, experts
-// as evenly as memory allows.
+// How much of each layer a rank holds when ranks are unequal: whole heads and whole experts, dealt so
+// that an answer is there soonest.
+import { rankTerms } from '../cost/decode.ts'
+import { prefillChunkTokens, rankChunkTerms } from '../cost/prefill.ts'
+import { totalSeconds } from '../cost/terms.ts'
 import type { ModelShape } from '../model/shape.ts'
-import type { Bench } from './group.ts'
+import { stageWork } from '../model/sums.ts'
+import { type DealtRank, dealUnits } from './deal.ts'
+import { type Bench, typicalAnswerTokens } from './group.ts'
 import { rankMemoryBytes } from './memory.ts'
 
 /** Heads that can be dealt out: KV heads with their queries, or the heads of a latent. */
@@ -17,80 +22,96 @@ export function dealtHeads(shape: ModelShape): number {
   )
 }
 
-/**
- * Heads dealt one by one to whoever would be done with one more soonest, as far as memory goes. Null
- * when they cannot all be dealt, or when the result is even anyway.
- */
-export function unevenHeads(
-  bench: Bench,
-  shape: ModelShape,
-  members: readonly number[],
-): ReadonlyMap<number, number> | null {
-  const heads = dealtHeads(shape)
-  if (heads < members.length) return null
-  const caps = shareCaps(bench, members, 'tensor')
-  if (caps === null) return null
-  const speeds = members.map(
-    (index) => bench.cluster.machines[index]?.figures.memoryBytesPerSecond ?? 1,
-  )
-  const counts = members.map(() => 1)
-  const holds = (position: number): boolean =>
-    (counts[position] ?? 0) + 1 <= Math.floor((caps[position] ?? 0) * heads + 1e-9)
-  if (caps.some((cap) => cap * heads < 1)) return null
-  for (let dealt = members.length; dealt < heads; dealt++) {
-    let next = -1
-    let soonest = Infinity
-    for (let position = 0; position < members.length; position++) {
-      const done = ((counts[position] ?? 0) + 1) / (speeds[position] ?? 1)
-      if (done < soonest && holds(position)) {
-        next = position
-        soonest = done
-      }
-    }
-    if (next < 0) return null
-    counts[next] = (counts[next] ?? 0) + 1
-  }
-  if (counts.every((count) => count === counts[0])) return null
-  return new Map(
-    members.map((index, position) => [index, (counts[position] ?? 0) / heads] as const),
-  )
+/** More units than this are dealt in bundles: a finer deal would change little. */
+const dealtUnitsMax = 128
+
+/** Experts that can be dealt out, in equal bundles where there are many; 0 without a mixture. */
+export function dealtExperts(shape: ModelShape): number {
+  const totals = shape.kinds.flatMap((kind) => (kind.experts === null ? [] : [kind.experts.count]))
+  if (totals.length === 0) return 0
+  const experts = Math.min(...totals)
+  for (let bundle = 1; bundle <= experts / 16; bundle++)
+    if (experts % bundle === 0 && experts / bundle <= dealtUnitsMax) return experts / bundle
+  return experts
 }
 
-/** The largest share each member has room for; null when some have none. */
-function shareCaps(
-  bench: Bench,
+/** What a deal asks again and again: times of a machine by units, kept from set to set. */
+export type DealtTimes = Map<string, number>
+
+export interface Deal {
+  readonly bench: Bench
+  readonly times: DealtTimes
+  readonly sharing: 'tensor' | 'expert'
+  readonly units: number
+}
+
+/** Each member's share; null when the units cannot all be dealt or do not fit. */
+export function dealShares(
+  deal: Deal,
   members: readonly number[],
-  sharing: 'tensor' | 'expert',
-): number[] | null {
+): ReadonlyMap<number, number> | null {
+  const { units } = deal
+  if (units < members.length) return null
+  const ranks: DealtRank[] = []
+  for (const machine of members) {
+    const rank = dealtRank(deal, machine, members.length)
+    if (rank === null || rank.unitsMax < 1) return null
+    ranks.push(rank)
+  }
+  const counts = dealUnits(ranks, units)
+  if (counts === null) return null
+  return new Map(members.map((index, position) => [index, (counts[position] ?? 0) / units]))
+}
+
+function dealtRank(deal: Deal, index: number, rankCount: number): DealtRank | null {
+  const { bench, sharing, units, times } = deal
+  const machine = bench.cluster.machines[index]
+  if (machine === undefined) return null
+  const { figures, signature } = machine
   const to = bench.work.layers.length
-  const need = (share: number): number =>
-    rankMemoryBytes(bench.memory, { from: 0, to, share, sharing })
-  const base = need(0)
-  const perShare = need(1) - base
-  if (perShare <= 0) return null
-  const caps = members.map(
-    (index) => ((bench.cluster.machines[index]?.machine.memoryFreeBytes ?? 0) - base) / perShare,
-  )
-  return caps.some((cap) => cap <= 0) ? null : caps
+  // Only how many ranks there are counts here, not who they are.
+  const others = Array.from({ length: rankCount }, () => ({ figures, share: 0 }))
+  const stage = { from: 0, to, ranks: others, sharing, allReduce: null }
+  const sums = bench.decode(1)
+  const work = stageWork(sums, 0, to)
+  const known = (phase: string, compute: (share: number) => number) => (count: number) => {
+    const key = `${phase}${sharing}${signature}/${rankCount}/${count}`
+    let seconds = times.get(key)
+    if (seconds === undefined) {
+      seconds = compute(count / units)
+      times.set(key, seconds)
+    }
+    return seconds
+  }
+  return {
+    unitsMax: unitsThatFit(deal, machine.machine.memoryFreeBytes),
+    decode: known(
+      'd',
+      (share) =>
+        typicalAnswerTokens * totalSeconds(rankTerms({ ...stage, work }, { figures, share })),
+    ),
+    prefill: known('p', (share) => {
+      const { promptTokens, constants } = bench
+      let seconds = 0
+      for (let before = 0; before < promptTokens; before += prefillChunkTokens) {
+        const tokens = Math.min(prefillChunkTokens, promptTokens - before)
+        const options = { tokens, before, constants }
+        seconds += totalSeconds(rankChunkTerms(bench.prefill, stage, { figures, share }, options))
+      }
+      return seconds
+    }),
+  }
 }
 
-/** Shares of the experts, as even as each rank's memory allows; null when they do not all fit. */
-export function expertShares(
-  bench: Bench,
-  members: readonly number[],
-): ReadonlyMap<number, number> | null {
-  const caps = shareCaps(bench, members, 'expert')
-  if (caps === null || caps.reduce((sum, cap) => sum + cap, 0) < 1) return null
-  // Fill those with little room first; the rest share what is left alike.
-  const order = members
-    .map((_, position) => position)
-    .sort((a, b) => (caps[a] ?? 0) - (caps[b] ?? 0))
-  const shares = new Map<number, number>()
-  let left = 1
-  for (const [done, position] of order.entries()) {
-    const share = Math.min(caps[position] ?? 0, left / (members.length - done))
-    shares.set(members[position] ?? 0, share)
-    left -= share
-  }
-  return shares
+function unitsThatFit(deal: Deal, freeBytes: number): number {
+  const { bench, sharing, units } = deal
+  const to = bench.work.layers.length
+  const need = (count: number): number =>
+    rankMemoryBytes(bench.memory, { from: 0, to, share: count / units, sharing })
+  const base = need(0)
+  const perUnit = (need(units) - base) / units
+  if (perUnit <= 0) return 0
+  let count = Math.min(units, Math.floor((freeBytes - base) / perUnit) + 1)
+  while (count > 0 && need(count) > freeBytes) count--
+  return Math.max(0, count)
 }
