@@ -5,7 +5,7 @@ import { type ModelShape, dividesAmong } from '../model/shape.ts'
 import type { StrategyName } from '../types.ts'
 import { type Bench, type Group, bestLink, groupFits } from './group.ts'
 import { stageOrders } from './orders.ts'
-import { type DealtTimes, dealShares, dealtExperts, dealtHeads } from './shares.ts'
+import { type DealtRanks, dealShares, dealtExperts, dealtHeads } from './shares.ts'
 import { type SplitAim, type StageCosts, splitLayers } from './split.ts'
 import { type StageTemplate, stageCosts } from './stage-costs.ts'
 import { type World, formWorlds } from './world.ts'
@@ -44,7 +44,8 @@ export interface CandidateMaker {
   readonly clusterSize: number
   readonly costs: Map<string, StageCosts>
   readonly splits: Map<string, number[] | null>
-  readonly times: DealtTimes
+  readonly ranks: DealtRanks
+  readonly worlds: Map<string, readonly World[]>
 }
 
 /** Stages that cost and hold the same have the same key. */
@@ -150,11 +151,16 @@ export function pipelineCandidates(maker: CandidateMaker, members: readonly numb
   )
 }
 
-const worldsOf = (maker: CandidateMaker, members: readonly number[]): World[] =>
-  formWorlds(maker.bench.cluster, members, {
-    constants: maker.bench.constants,
-    regime: maker.regime,
-  })
+function worldsOf(maker: CandidateMaker, members: readonly number[]): readonly World[] {
+  const key = members.join(',')
+  let worlds = maker.worlds.get(key)
+  if (worlds === undefined) {
+    const { bench, regime } = maker
+    worlds = formWorlds(bench.cluster, members, { constants: bench.constants, regime })
+    maker.worlds.set(key, worlds)
+  }
+  return worlds
+}
 
 /** Tensor worlds of these machines with equal shares, as stages. */
 export function evenWorlds(maker: CandidateMaker, members: readonly number[]): StageTemplate[] {
@@ -166,9 +172,9 @@ export function tensorCandidates(maker: CandidateMaker, members: readonly number
   const even = evenWorlds(maker, members).flatMap((template) =>
     candidate('tensor', wholeModel(maker, template)),
   )
-  const { bench, times } = maker
+  const { bench, ranks } = maker
   const units = dealtHeads(maker.shape)
-  const shares = dealShares({ bench, times, sharing: 'tensor', units }, members)
+  const shares = dealShares({ bench, ranks, sharing: 'tensor', units }, members)
   if (shares === null) return even
   const first = shares.get(members[0] ?? 0)
   if (even.length > 0 && members.every((machine) => shares.get(machine) === first)) return even
@@ -187,8 +193,8 @@ export function tensorCandidates(maker: CandidateMaker, members: readonly number
 export function expertCandidates(maker: CandidateMaker, members: readonly number[]): Candidate[] {
   const units = dealtExperts(maker.shape)
   if (units === 0) return []
-  const { bench, times } = maker
-  const shares = dealShares({ bench, times, sharing: 'expert', units }, members)
+  const { bench, ranks } = maker
+  const shares = dealShares({ bench, ranks, sharing: 'expert', units }, members)
   if (shares === null) return []
   return worldsOf(maker, members).flatMap((world) =>
     candidate(

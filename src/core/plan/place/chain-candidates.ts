@@ -8,7 +8,7 @@ import {
   costKey,
   evenWorlds,
 } from './candidates.ts'
-import { type Chain, type ChainUnit, bestChains } from './chains.ts'
+import { type Chain, type ChainUnit, type StageSpans, bestChains, spanSeconds } from './chains.ts'
 import { type Group, answerHopSeconds, bestLink } from './group.ts'
 import { splitLayers } from './split.ts'
 import { type StageTemplate, stageCosts, stageSpans } from './stage-costs.ts'
@@ -28,7 +28,7 @@ export function chainCandidates(
   eligible: readonly number[],
   pinned: readonly number[],
 ): Candidate[] {
-  const spans = new Map<string, Pick<ChainUnit, 'spans' | 'reach'>>()
+  const spans = new Map<string, StageSpans>()
   const stageOf = (template: StageTemplate): Stage => {
     const key = costKey(maker, template)
     let known = spans.get(key)
@@ -109,7 +109,6 @@ function plainestOf(
 ): Pick<Chain, 'units' | 'bounds'> {
   const { bench, regime } = maker
   const layerCount = bench.work.layers.length
-  const size = layerCount + 1
   const inOrder = [...chain.units].sort((a, b) => a - b)
   for (const units of [inOrder, chain.units]) {
     const costs = units.flatMap((unit) => {
@@ -127,8 +126,9 @@ function plainestOf(
     if (bounds === null) continue
     let seconds = 0
     for (const [index, unit] of units.entries()) {
-      const slot = (bounds[index] ?? 0) * size + (bounds[index + 1] ?? 0)
-      seconds += stages[unit]?.spans[slot] ?? Infinity
+      const stage = stages[unit]
+      if (stage !== undefined)
+        seconds += spanSeconds(stage, bounds[index] ?? 0, bounds[index + 1] ?? 0)
       if (index > 0) seconds += hop(units[index - 1] ?? 0, unit)
     }
     if (seconds <= chain.seconds * asGood) return { units, bounds }

@@ -55,7 +55,8 @@ export function createMaker(
     clusterSize: bench.cluster.machines.length,
     costs: new Map(),
     splits: new Map(),
-    times: new Map(),
+    ranks: new Map(),
+    worlds: new Map(),
   }
 }
 

@@ -5,42 +5,48 @@ import { prefillChunkTokens, rankChunkTerms } from '../cost/prefill.ts'
 import { totalSeconds } from '../cost/terms.ts'
 import type { ModelShape } from '../model/shape.ts'
 import { stageWork } from '../model/sums.ts'
+import type { ClusterMachine } from './cluster.ts'
 import { type DealtRank, dealUnits } from './deal.ts'
 import { type Bench, typicalAnswerTokens } from './group.ts'
 import { rankMemoryBytes } from './memory.ts'
 
+/** More units than this are dealt in bundles: a finer deal would change little. */
+const dealtUnitsMax = 64
+
+/** Units of one size, as many of `count` as can be told apart within the limit. */
+function bundled(count: number): number {
+  for (let bundle = 1; bundle <= count / 16; bundle++)
+    if (count % bundle === 0 && count / bundle <= dealtUnitsMax) return count / bundle
+  return count
+}
+
 /** Heads that can be dealt out: KV heads with their queries, or the heads of a latent. */
 export function dealtHeads(shape: ModelShape): number {
-  return Math.min(
-    ...shape.kinds.map((kind) =>
-      kind.attention.kind === 'grouped'
-        ? kind.attention.kvHeads
-        : kind.attention.kind === 'latent'
-          ? kind.attention.queryHeads
-          : kind.attention.heads,
+  return bundled(
+    Math.min(
+      ...shape.kinds.map((kind) =>
+        kind.attention.kind === 'grouped'
+          ? kind.attention.kvHeads
+          : kind.attention.kind === 'latent'
+            ? kind.attention.queryHeads
+            : kind.attention.heads,
+      ),
     ),
   )
 }
 
-/** More units than this are dealt in bundles: a finer deal would change little. */
-const dealtUnitsMax = 128
-
-/** Experts that can be dealt out, in equal bundles where there are many; 0 without a mixture. */
+/** Experts that can be dealt out; 0 without a mixture. */
 export function dealtExperts(shape: ModelShape): number {
-  const totals = shape.kinds.flatMap((kind) => (kind.experts === null ? [] : [kind.experts.count]))
-  if (totals.length === 0) return 0
-  const experts = Math.min(...totals)
-  for (let bundle = 1; bundle <= experts / 16; bundle++)
-    if (experts % bundle === 0 && experts / bundle <= dealtUnitsMax) return experts / bundle
-  return experts
+  const counts = shape.kinds.flatMap((kind) => (kind.experts === null ? [] : [kind.experts.count]))
+  return counts.length === 0 ? 0 : bundled(Math.min(...counts))
 }
 
-/** What a deal asks again and again: times of a machine by units, kept from set to set. */
-export type DealtTimes = Map<string, number>
+/** Ranks with their times by units, kept from set to set: machines that are alike share one. */
+export type DealtRanks = Map<string, DealtRank>
 
 export interface Deal {
   readonly bench: Bench
-  readonly times: DealtTimes
+  readonly ranks: DealtRanks
   readonly sharing: 'tensor' | 'expert'
   readonly units: number
 }
@@ -64,34 +70,33 @@ export function dealShares(
 }
 
 function dealtRank(deal: Deal, index: number, rankCount: number): DealtRank | null {
-  const { bench, sharing, units, times } = deal
-  const machine = bench.cluster.machines[index]
+  const machine = deal.bench.cluster.machines[index]
   if (machine === undefined) return null
-  const { figures, signature } = machine
+  const key = `${deal.sharing}/${machine.signature}/${rankCount}`
+  let rank = deal.ranks.get(key)
+  if (rank === undefined) {
+    rank = createRank(deal, machine, rankCount)
+    deal.ranks.set(key, rank)
+  }
+  return rank
+}
+
+function createRank(deal: Deal, machine: ClusterMachine, rankCount: number): DealtRank {
+  const { bench, sharing, units } = deal
+  const { figures } = machine
   const to = bench.work.layers.length
   // Only how many ranks there are counts here, not who they are.
   const others = Array.from({ length: rankCount }, () => ({ figures, share: 0 }))
   const stage = { from: 0, to, ranks: others, sharing, allReduce: null }
-  const sums = bench.decode(1)
-  const work = stageWork(sums, 0, to)
-  const known = (phase: string, compute: (share: number) => number) => (count: number) => {
-    const key = `${phase}${sharing}${signature}/${rankCount}/${count}`
-    let seconds = times.get(key)
-    if (seconds === undefined) {
-      seconds = compute(count / units)
-      times.set(key, seconds)
-    }
-    return seconds
-  }
+  const run = { ...stage, work: stageWork(bench.decode(1), 0, to) }
+  const { promptTokens, constants } = bench
   return {
     unitsMax: unitsThatFit(deal, machine.machine.memoryFreeBytes),
-    decode: known(
-      'd',
-      (share) =>
-        typicalAnswerTokens * totalSeconds(rankTerms({ ...stage, work }, { figures, share })),
+    decode: byUnits(
+      units,
+      (share) => typicalAnswerTokens * totalSeconds(rankTerms(run, { figures, share })),
     ),
-    prefill: known('p', (share) => {
-      const { promptTokens, constants } = bench
+    prefill: byUnits(units, (share) => {
       let seconds = 0
       for (let before = 0; before < promptTokens; before += prefillChunkTokens) {
         const tokens = Math.min(prefillChunkTokens, promptTokens - before)
@@ -100,6 +105,19 @@ function dealtRank(deal: Deal, index: number, rankCount: number): DealtRank | nu
       }
       return seconds
     }),
+  }
+}
+
+/** Computed when first asked for. */
+function byUnits(units: number, compute: (share: number) => number): (count: number) => number {
+  const known = new Float64Array(units + 1).fill(-1)
+  return (count) => {
+    let seconds = known[count] ?? -1
+    if (seconds < 0) {
+      seconds = compute(count / units)
+      known[count] = seconds
+    }
+    return seconds
   }
 }
 

@@ -5,7 +5,7 @@ import type { CollectiveRegime } from '../cost/links.ts'
 import { type PrefillStage, chunkTerms, prefillChunkTokens } from '../cost/prefill.ts'
 import { totalSeconds } from '../cost/terms.ts'
 import { type StageWork, noWork, stageWork } from '../model/sums.ts'
-import type { ChainUnit } from './chains.ts'
+import type { StageSpans } from './chains.ts'
 import { type Bench, type GroupStage, typicalAnswerTokens } from './group.ts'
 import { rankMemoryBytes } from './memory.ts'
 import { type SplitAim, type StageCosts, reachOf } from './split.ts'
@@ -124,16 +124,40 @@ function promptSeconds(
   }
 }
 
-/** Seconds of an answer for every run of layers that fits, exactly as a group is costed. */
+/** Seconds this close are the same, added up differently. */
+const asGood = 1e-12
+
+/**
+ * Seconds of an answer for every run of layers, exactly as a group is costed. A run never takes longer
+ * than its layers one by one, and loses most against them as a whole: where the whole loses nothing,
+ * no run does, and layers add up. They do not where unlike ranks wait for each other.
+ */
 export function stageSpans(
   template: StageTemplate,
   options: Pick<CostOptions, 'bench' | 'regime'>,
-): Pick<ChainUnit, 'spans' | 'reach'> {
-  const { bench, regime } = options
+): StageSpans {
+  const { bench } = options
   const count = bench.work.layers.length
-  const size = count + 1
-  const spans = new Float64Array(size * size).fill(Infinity)
   const reach = reachOf(count, (from, to) => fits(bench, template, from, to))
+  const secondsOf = runSeconds(template, options)
+  const sums = new Float64Array(count + 1)
+  for (let layer = 0; layer < count; layer++)
+    sums[layer + 1] = (sums[layer] ?? 0) + secondsOf(layer, layer + 1)
+  const whole = secondsOf(0, count)
+  if ((sums[count] ?? 0) - whole <= asGood * whole) return { reach, sums, spans: null }
+  const spans = new Float64Array((count + 1) ** 2).fill(Infinity)
+  for (let from = 0; from < count; from++)
+    for (let to = from + 1; to <= (reach[from] ?? from); to++)
+      spans[from * (count + 1) + to] = secondsOf(from, to)
+  return { reach, sums, spans }
+}
+
+/** Seconds of an answer for layers `from` to `to`, computed once for runs that hold the same. */
+function runSeconds(
+  template: StageTemplate,
+  options: Pick<CostOptions, 'bench' | 'regime'>,
+): (from: number, to: number) => number {
+  const { bench, regime } = options
   const read = promptSeconds(template, options)
   const sums = bench.decode(1)
   const ranks = ranksOf(bench, template)
@@ -142,19 +166,17 @@ export function stageSpans(
   const activationBytes = bench.work.hidden * 2
   const runKey = runKeys(bench)
   const known = new Map<number, number>()
-  for (let from = 0; from < count; from++)
-    for (let to = from + 1; to <= (reach[from] ?? from); to++) {
-      const key = runKey(from, to)
-      let seconds = known.get(key)
-      if (seconds === undefined) {
-        const work = stageWork(sums, from, to)
-        const step = totalSeconds(stageTerms({ work, ranks, sharing, allReduce, activationBytes }))
-        seconds = read(from, to) + typicalAnswerTokens * step
-        known.set(key, seconds)
-      }
-      spans[from * size + to] = seconds
+  return (from, to) => {
+    const key = runKey(from, to)
+    let seconds = known.get(key)
+    if (seconds === undefined) {
+      const work = stageWork(sums, from, to)
+      const step = totalSeconds(stageTerms({ work, ranks, sharing, allReduce, activationBytes }))
+      seconds = read(from, to) + typicalAnswerTokens * step
+      known.set(key, seconds)
     }
-  return { spans, reach }
+    return seconds
+  }
 }
 
 /** As many kinds of layer as one number can count exactly. */
