@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { everything, request } from '../../../test/planner-requests.ts'
+import { request } from '../../../test/planner-requests.ts'
 import { tables } from '../../../test/planner-rows.ts'
 import { machineId } from '../ids.ts'
 import type { ChipFigures } from './cost/figures.ts'
 import { type LinkFigures, linkFigures } from './cost/links.ts'
 import { countParameters } from './model/shape.ts'
 import { placeModel } from './place-model.ts'
-import type { PlanLink, PlanMachine, PlanOutcome, PlanRequest } from './types.ts'
+import type { PlanLink, PlanMachine, PlanOutcome, PlanRequest, RankedPlan } from './types.ts'
 
 const chips = tables.chips.map((entry) => entry.chip)
 const linkEntries = tables.links.filter((entry) => entry.key !== 'cx7')
@@ -80,38 +80,59 @@ const questionFor = (least: number, most: number): fc.Arbitrary<PlanRequest> =>
         contextTokens,
         promptTokens: Math.min(promptTokens, contextTokens),
         regime,
-        // Heads are dealt to unequal ranks by a rule of thumb, so the promise does not cover that.
-        abilities: { ...everything, unevenTensor: false },
       })
     })
 
 const question = questionFor(1, 8)
 
-/** Seconds of a typical answer by the chosen plan; infinite when there is none. */
-function answer(outcome: PlanOutcome): number {
-  if (outcome.kind !== 'planned' || outcome.chosen === null) return Infinity
-  const { figures } = outcome.chosen
-  return figures.firstTokenSeconds.value + 255 / figures.tokensPerSecondAlone.value
+/** Seconds of a typical answer. */
+const answer = ({ figures }: RankedPlan): number =>
+  figures.firstTokenSeconds.value + 255 / figures.tokensPerSecondAlone.value
+
+/**
+ * The best plan of each strategy and number of machines, whether or not anybody can run it yet, and
+ * the chosen one. Heads dealt evenly are an even split, so uneven splits count the even ones too.
+ */
+function bestOfKinds(outcome: PlanOutcome): Map<string, RankedPlan> {
+  const best = new Map<string, RankedPlan>()
+  if (outcome.kind !== 'planned') return best
+  if (outcome.chosen !== null) best.set('chosen', outcome.chosen)
+  for (const plan of outcome.plans) {
+    const { strategy, groups } = plan.placement
+    if (strategy === 'replicas') continue
+    const ranks = groups.flatMap((group) => group.stages.flatMap((stage) => stage.ranks)).length
+    const kinds = strategy === 'tensor' ? ['tensor', 'uneven-tensor'] : [strategy]
+    for (const kind of kinds) {
+      const known = best.get(`${kind} of ${ranks}`)
+      if (known === undefined || answer(plan) < answer(known)) best.set(`${kind} of ${ranks}`, plan)
+    }
+  }
+  return best
 }
 
-function describe(outcome: PlanOutcome): string {
-  if (outcome.kind !== 'planned' || outcome.chosen === null) return outcome.kind
-  return outcome.chosen.placement.groups
-    .map(
-      (group) =>
-        `${outcome.chosen?.placement.strategy} ${group.stages.map((stage) => `${stage.layers.from}-${stage.layers.to}:${stage.ranks.map((rank) => `${rank.machine}*${rank.share.toFixed(3)}`).join('&')}`).join(' → ')}`,
-    )
-    .join(' + ')
-}
-
-/** The chosen plan may only get better. */
-function assertNoWorse(before: PlanRequest, after: PlanRequest, slack = 1e-9): void {
-  const old = placeModel(before)
-  const fresh = placeModel(after)
-  assert.ok(
-    answer(fresh) <= answer(old) * (1 + slack),
-    `${answer(old)} s (${describe(old)}) became ${answer(fresh)} s (${describe(fresh)})`,
+function describe(plan: RankedPlan | undefined): string {
+  if (plan === undefined) return 'no plan'
+  const groups = plan.placement.groups.map((group) =>
+    group.stages
+      .map(
+        ({ layers, ranks }) =>
+          `${layers.from}-${layers.to}:${ranks.map((rank) => `${rank.machine}*${rank.share.toFixed(3)}`).join('&')}`,
+      )
+      .join(' → '),
   )
+  return `${answer(plan)} s (${groups.join(' + ')})`
+}
+
+/** Every kind of plan may only get better. */
+function assertNoWorse(before: PlanRequest, after: PlanRequest): void {
+  const fresh = bestOfKinds(placeModel(after))
+  for (const [kind, old] of bestOfKinds(placeModel(before))) {
+    const now = fresh.get(kind)
+    assert.ok(
+      now !== undefined && answer(now) <= answer(old) * (1 + 1e-9),
+      `${kind}: ${describe(old)} became ${describe(now)}`,
+    )
+  }
 }
 
 function bandwidthOf(asked: PlanRequest, id: string): number {
@@ -121,11 +142,11 @@ function bandwidthOf(asked: PlanRequest, id: string): number {
 
 const runs = { numRuns: Number(process.env['PLAN_RUNS'] ?? 150) }
 
-test('placeModel() never answers slower when one machine has more memory', () => {
+test('placeModel() makes no kind of plan slower when one machine has more memory', () => {
   fc.assert(
     fc.property(
       question,
-      fc.nat(3),
+      fc.nat(7),
       fc.double({ min: 1, max: 4, noNaN: true }),
       (asked, pick, factor) => {
         const index = pick % asked.machines.length
@@ -141,11 +162,11 @@ test('placeModel() never answers slower when one machine has more memory', () =>
   )
 })
 
-test('placeModel() never answers slower when one machine has more bandwidth', () => {
+test('placeModel() makes no kind of plan slower when one machine has more bandwidth', () => {
   fc.assert(
     fc.property(
       question,
-      fc.nat(3),
+      fc.nat(7),
       fc.double({ min: 1, max: 4, noNaN: true }),
       (asked, pick, factor) => {
         const index = pick % asked.machines.length
@@ -185,20 +206,10 @@ function withBetterLink(asked: PlanRequest, pick: number, upgrade: boolean): Pla
   return { ...asked, links }
 }
 
-test('placeModel() never answers slower when one link of up to four machines gets better', () => {
+test('placeModel() makes no kind of plan slower when one link gets better', () => {
   fc.assert(
-    fc.property(questionFor(2, 4), fc.nat(5), fc.boolean(), (asked, pick, upgrade) => {
+    fc.property(questionFor(2, 8), fc.nat(27), fc.boolean(), (asked, pick, upgrade) => {
       assertNoWorse(asked, withBetterLink(asked, pick, upgrade))
-    }),
-    runs,
-  )
-})
-
-test('placeModel() answers at most 5% slower when a link of many machines gets better', () => {
-  // Stages of larger sets stand along the cheapest path, which a better link may lay elsewhere.
-  fc.assert(
-    fc.property(questionFor(5, 8), fc.nat(27), fc.boolean(), (asked, pick, upgrade) => {
-      assertNoWorse(asked, withBetterLink(asked, pick, upgrade), 0.05)
     }),
     runs,
   )

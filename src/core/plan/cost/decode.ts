@@ -45,7 +45,11 @@ export function busiestExpertShare(ranks: number, expertsActive: number): number
   return Math.min(1, expectedMax / expertsActive)
 }
 
-function rankTerms(run: StageRun, rank: RankShare): Terms {
+/** One rank of a stage, before it meets the others. */
+export function rankTerms(
+  run: Omit<StageRun, 'allReduce' | 'activationBytes'>,
+  rank: RankShare,
+): Terms {
   const { work, sharing } = run
   const { figures } = rank
   const cut = sharing === 'tensor' ? rank.share : 1

@@ -60,23 +60,7 @@ export function chunkTerms(
   const { from, to } = stage
   let slowest = noTerms
   for (const rank of stage.ranks) {
-    let matmul = 0
-    let weights = 0
-    let launches = 0
-    for (const kind of sums.kinds) {
-      const count = (kind.counts[to] ?? 0) - (kind.counts[from] ?? 0)
-      if (count === 0) continue
-      const seconds = layerSeconds(kind.work, rank, stage, options)
-      const cut = stage.sharing === 'tensor' ? rank.share : 1
-      // Weights must all be read once per chunk; that hides behind the arithmetic or shows beyond it.
-      const expertCut = stage.sharing === 'expert' ? rank.share : cut
-      const bytes = (kind.storedBytes - kind.expertBytes) * cut + kind.expertBytes * expertCut
-      const read = bytes / rank.figures.memoryBytesPerSecond
-      matmul += count * seconds
-      weights += count * Math.max(0, read - seconds)
-      launches += count * kind.work.kernels * rank.figures.kernelSeconds
-    }
-    const terms = { ...noTerms, matmul, weights, launches }
+    const terms = rankChunkTerms(sums, stage, rank, options)
     if (totalSeconds(terms) > totalSeconds(slowest)) slowest = terms
   }
   if (stage.allReduce === null || stage.sharing === 'alone') return slowest
@@ -86,6 +70,32 @@ export function chunkTerms(
     collectives: collectives * stage.allReduce.latencySeconds,
     wire: collectives * stage.allReduce.secondsPerByte * options.tokens * sums.hidden * 2,
   }
+}
+
+/** One rank of a stage, before it meets the others. */
+export function rankChunkTerms(
+  sums: PrefillSums,
+  stage: PrefillStage,
+  rank: RankShare,
+  options: { readonly tokens: number; readonly before: number; readonly constants: Constants },
+): Terms {
+  let matmul = 0
+  let weights = 0
+  let launches = 0
+  for (const kind of sums.kinds) {
+    const count = (kind.counts[stage.to] ?? 0) - (kind.counts[stage.from] ?? 0)
+    if (count === 0) continue
+    const seconds = layerSeconds(kind.work, rank, stage, options)
+    const cut = stage.sharing === 'tensor' ? rank.share : 1
+    // Weights must all be read once per chunk; that hides behind the arithmetic or shows beyond it.
+    const expertCut = stage.sharing === 'expert' ? rank.share : cut
+    const bytes = (kind.storedBytes - kind.expertBytes) * cut + kind.expertBytes * expertCut
+    const read = bytes / rank.figures.memoryBytesPerSecond
+    matmul += count * seconds
+    weights += count * Math.max(0, read - seconds)
+    launches += count * kind.work.kernels * rank.figures.kernelSeconds
+  }
+  return { ...noTerms, matmul, weights, launches }
 }
 
 /** Arithmetic of one layer on one rank. */

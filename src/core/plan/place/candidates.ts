@@ -5,10 +5,10 @@ import { type ModelShape, dividesAmong } from '../model/shape.ts'
 import type { StrategyName } from '../types.ts'
 import { type Bench, type Group, bestLink, groupFits } from './group.ts'
 import { stageOrders } from './orders.ts'
-import { expertShares, unevenHeads } from './shares.ts'
+import { type DealtRanks, dealShares, dealtExperts, dealtHeads } from './shares.ts'
 import { type SplitAim, type StageCosts, splitLayers } from './split.ts'
 import { type StageTemplate, stageCosts } from './stage-costs.ts'
-import { type World, formWorld } from './world.ts'
+import { type World, formWorlds } from './world.ts'
 
 export interface Candidate {
   readonly strategy: StrategyName
@@ -18,7 +18,7 @@ export interface Candidate {
   readonly aim: SplitAim
 }
 
-const alone = (machine: number): StageTemplate => ({
+export const alone = (machine: number): StageTemplate => ({
   members: [{ machine, share: 1 }],
   sharing: 'alone',
   world: null,
@@ -44,13 +44,17 @@ export interface CandidateMaker {
   readonly clusterSize: number
   readonly costs: Map<string, StageCosts>
   readonly splits: Map<string, number[] | null>
+  readonly ranks: DealtRanks
+  readonly worlds: Map<string, readonly World[]>
 }
 
 /** Stages that cost and hold the same have the same key. */
-function costKey(maker: CandidateMaker, template: StageTemplate): string {
-  return template.world === null
-    ? `alone:${template.members.map((member) => maker.bench.cluster.machines[member.machine]?.signature ?? 0).join(',')}`
-    : `${template.sharing}:${template.members.map((member) => `${member.machine}*${member.share}`).join(',')}`
+export function costKey(maker: CandidateMaker, template: StageTemplate): string {
+  const ranks = template.members.map(
+    ({ machine, share }) => `${maker.bench.cluster.machines[machine]?.signature ?? 0}*${share}`,
+  )
+  const meeting = template.world?.allReduce(maker.regime)
+  return `${template.sharing}:${ranks.join(',')}:${meeting?.latencySeconds ?? 0}/${meeting?.secondsPerByte ?? 0}`
 }
 
 function wholeModel(maker: CandidateMaker, template: StageTemplate): Group | null {
@@ -58,7 +62,7 @@ function wholeModel(maker: CandidateMaker, template: StageTemplate): Group | nul
   return groupFits(maker.bench, group) ? group : null
 }
 
-function candidate(
+export function candidate(
   strategy: StrategyName,
   group: Group | null,
   aim: SplitAim = 'sum',
@@ -121,6 +125,9 @@ function cut(
   return [...found.values()]
 }
 
+/** Sums this close are the same time, added up differently. */
+const asGood = 1 + 1e-12
+
 /** Among equal machines every cut takes an answer the same time; an even one serves several answers better. */
 function evenIfAsGood(costs: readonly StageCosts[], bounds: number[]): number[] {
   const even = splitLayers(costs, bounds.at(-1) ?? 0, 'most')
@@ -130,7 +137,7 @@ function evenIfAsGood(costs: readonly StageCosts[], bounds: number[]): number[] 
       const own = (stage.costs[to] ?? 0) - (stage.costs[from] ?? 0)
       return total + own + (index === costs.length - 1 ? stage.last : 0)
     }, 0)
-  return even !== null && sum(even) <= sum(bounds) * 1.001 ? even : bounds
+  return even !== null && sum(even) <= sum(bounds) * asGood ? even : bounds
 }
 
 export function singleCandidates(maker: CandidateMaker, machine: number): Candidate[] {
@@ -144,43 +151,58 @@ export function pipelineCandidates(maker: CandidateMaker, members: readonly numb
   )
 }
 
+function worldsOf(maker: CandidateMaker, members: readonly number[]): readonly World[] {
+  const key = members.join(',')
+  let worlds = maker.worlds.get(key)
+  if (worlds === undefined) {
+    const { bench, regime } = maker
+    worlds = formWorlds(bench.cluster, members, { constants: bench.constants, regime })
+    maker.worlds.set(key, worlds)
+  }
+  return worlds
+}
+
+/** Tensor worlds of these machines with equal shares, as stages. */
+export function evenWorlds(maker: CandidateMaker, members: readonly number[]): StageTemplate[] {
+  if (!dividesAmong(maker.shape, members.length).ok) return []
+  return worldsOf(maker, members).map((world) => shared(world, 'tensor', () => 1 / members.length))
+}
+
 export function tensorCandidates(maker: CandidateMaker, members: readonly number[]): Candidate[] {
-  const world = formWorld(maker.bench.cluster, members, maker.bench.constants)
-  if (world === null) return []
-  const even = dividesAmong(maker.shape, members.length).ok
-    ? candidate(
-        'tensor',
-        wholeModel(
-          maker,
-          shared(world, 'tensor', () => 1 / members.length),
-        ),
-      )
-    : []
-  const shares = unevenHeads(maker.bench, maker.shape, members)
-  const uneven =
-    shares === null
-      ? []
-      : candidate(
-          'uneven-tensor',
-          wholeModel(
-            maker,
-            shared(world, 'tensor', (machine) => shares.get(machine) ?? 0),
-          ),
-        )
+  const even = evenWorlds(maker, members).flatMap((template) =>
+    candidate('tensor', wholeModel(maker, template)),
+  )
+  const { bench, ranks } = maker
+  const units = dealtHeads(maker.shape)
+  const shares = dealShares({ bench, ranks, sharing: 'tensor', units }, members)
+  if (shares === null) return even
+  const first = shares.get(members[0] ?? 0)
+  if (even.length > 0 && members.every((machine) => shares.get(machine) === first)) return even
+  const uneven = worldsOf(maker, members).flatMap((world) =>
+    candidate(
+      'uneven-tensor',
+      wholeModel(
+        maker,
+        shared(world, 'tensor', (machine) => shares.get(machine) ?? 0),
+      ),
+    ),
+  )
   return [...even, ...uneven]
 }
 
 export function expertCandidates(maker: CandidateMaker, members: readonly number[]): Candidate[] {
-  if (maker.shape.kinds.every((kind) => kind.experts === null)) return []
-  const world = formWorld(maker.bench.cluster, members, maker.bench.constants)
-  if (world === null) return []
-  const shares = expertShares(maker.bench, members)
+  const units = dealtExperts(maker.shape)
+  if (units === 0) return []
+  const { bench, ranks } = maker
+  const shares = dealShares({ bench, ranks, sharing: 'expert', units }, members)
   if (shares === null) return []
-  return candidate(
-    'expert',
-    wholeModel(
-      maker,
-      shared(world, 'expert', (machine) => shares.get(machine) ?? 0),
+  return worldsOf(maker, members).flatMap((world) =>
+    candidate(
+      'expert',
+      wholeModel(
+        maker,
+        shared(world, 'expert', (machine) => shares.get(machine) ?? 0),
+      ),
     ),
   )
 }
@@ -192,13 +214,12 @@ export function tensorPipelineCandidates(
   ways: number,
 ): Candidate[] {
   if (members.length % ways !== 0 || members.length === ways) return []
-  if (!dividesAmong(maker.shape, ways).ok) return []
   return partitions(maker, members, ways).flatMap((worlds) => {
     const templates: StageTemplate[] = []
     for (const part of worlds) {
-      const world = formWorld(maker.bench.cluster, part, maker.bench.constants)
-      if (world === null) return []
-      templates.push(shared(world, 'tensor', () => 1 / ways))
+      const template = evenWorlds(maker, part)[0]
+      if (template === undefined) return []
+      templates.push(template)
     }
     return cut(maker, 'tensor-pipeline', templates)
   })

@@ -3,7 +3,13 @@
 import type { Constants } from '../cost/constants.ts'
 import { type RankShare, type StageRun, roofSeconds, stageTerms } from '../cost/decode.ts'
 import { type CollectiveRegime, type LinkFigures, hopSeconds } from '../cost/links.ts'
-import { type PrefillSums, type PrefillStage, prefillSums, prefillTerms } from '../cost/prefill.ts'
+import {
+  type PrefillStage,
+  type PrefillSums,
+  prefillChunkTokens,
+  prefillSums,
+  prefillTerms,
+} from '../cost/prefill.ts'
 import { type Terms, addTerms, noTerms, totalSeconds } from '../cost/terms.ts'
 import { type DecodeSums, decodeSums, stageWork } from '../model/sums.ts'
 import type { ModelWork } from '../model/work.ts'
@@ -112,7 +118,17 @@ export function groupFits(bench: Bench, group: Group, memory: MemorySums = bench
 
 type Members = GroupStage['members']
 
-/** The link that a hop from one stage to the next takes: the best between any two of their ranks. */
+/** What a link between stages costs an answer: a hop for every token written, and the prompt's chunk. */
+export function answerHopSeconds(bench: Bench, link: LinkFigures): number {
+  const width = bench.work.hidden * 2
+  const chunk = Math.min(bench.promptTokens, prefillChunkTokens)
+  return (
+    typicalAnswerTokens * hopSeconds(link, width, bench.constants) +
+    hopSeconds(link, chunk * width, bench.constants)
+  )
+}
+
+/** The link that a hop from one stage to the next takes: the best for an answer between any two ranks. */
 export function bestLink(bench: Bench, a: Members, b: Members): LinkFigures | null {
   let best: LinkFigures | null = null
   let bestSeconds = Infinity
@@ -120,7 +136,7 @@ export function bestLink(bench: Bench, a: Members, b: Members): LinkFigures | nu
     for (const to of b) {
       const link = bench.cluster.link(from.machine, to.machine)
       if (link === null) continue
-      const seconds = hopSeconds(link, 0, bench.constants)
+      const seconds = answerHopSeconds(bench, link)
       if (best === null || seconds < bestSeconds) {
         best = link
         bestSeconds = seconds

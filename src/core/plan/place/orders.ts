@@ -1,8 +1,6 @@
 // In which order the stages of a pipeline stand. Few machines: every order is tried. More: the path
 // with the cheapest hops.
-import { hopSeconds } from '../cost/links.ts'
-import { prefillChunkTokens } from '../cost/prefill.ts'
-import { type Bench, typicalAnswerTokens } from './group.ts'
+import { type Bench, answerHopSeconds } from './group.ts'
 
 /** Sets up to these sizes are tried in every order, in clusters of up to four and eight machines. */
 const everyOrderMax = { small: 4, middling: 3 } as const
@@ -20,16 +18,9 @@ function permutations(items: readonly number[]): number[][] {
   )
 }
 
-/** What a link costs an answer: a hop for every token written, and the prompt's chunks. */
 function hop(bench: Bench, a: number, b: number): number {
   const link = bench.cluster.link(a, b)
-  if (link === null) return Infinity
-  const width = bench.work.hidden * 2
-  const chunk = Math.min(bench.promptTokens, prefillChunkTokens)
-  return (
-    typicalAnswerTokens * hopSeconds(link, width, bench.constants) +
-    hopSeconds(link, chunk * width, bench.constants)
-  )
+  return link === null ? Infinity : answerHopSeconds(bench, link)
 }
 
 /** The path through all members with the least hop time: exact for few, nearest neighbour beyond. */

@@ -14,11 +14,12 @@ import {
   tensorCandidates,
   tensorPipelineCandidates,
 } from './candidates.ts'
+import { chainCandidates } from './chain-candidates.ts'
 import type { Cluster } from './cluster.ts'
 import { type Bench, createBench } from './group.ts'
 import { quickScore } from './policy.ts'
 import { type Rates, groupRates } from './rates.ts'
-import { machineSets } from './sets.ts'
+import { exhaustiveMachinesMax, machineSets } from './sets.ts'
 import type { SplitAim } from './split.ts'
 
 export interface Found {
@@ -54,6 +55,8 @@ export function createMaker(
     clusterSize: bench.cluster.machines.length,
     costs: new Map(),
     splits: new Map(),
+    ranks: new Map(),
+    worlds: new Map(),
   }
 }
 
@@ -69,14 +72,19 @@ export function requestBench(request: PlanRequest, cluster: Cluster, constants: 
   })
 }
 
-/** All candidates of one set of machines. */
-function onSet(maker: CandidateMaker, members: readonly number[]): Candidate[] {
+/** All candidates of one set of machines; of chains of stages only where they were not found already. */
+function onSet(
+  maker: CandidateMaker,
+  members: readonly number[],
+  chainsFound: boolean,
+): Candidate[] {
   const first = members[0]
   if (first === undefined) return []
   if (members.length === 1) return singleCandidates(maker, first)
-  const candidates = pipelineCandidates(maker, members)
+  const candidates = chainsFound ? [] : pipelineCandidates(maker, members)
   if (members.length <= worldRanksMax) {
     candidates.push(...tensorCandidates(maker, members), ...expertCandidates(maker, members))
+    if (chainsFound) return candidates
     for (const ways of [2, 4]) candidates.push(...tensorPipelineCandidates(maker, members, ways))
   }
   return candidates
@@ -128,16 +136,23 @@ export function search(
   const maker = createMaker(bench, request, regime)
   const kept = new Map<string, { candidate: Candidate; rates: Rates; score: number }>()
   const weights = storedBytes(bench.work)
+  const keep = (candidate: Candidate): void => {
+    const rates = groupRates(bench, candidate.group, regime)
+    const score = quickScore(goal, rates)
+    if (!Number.isFinite(score) || score <= 0) return
+    const key = `${candidate.strategy}/${candidate.machines.length}/${candidate.aim}`
+    const best = kept.get(key)
+    if (best === undefined || score > best.score) kept.set(key, { candidate, rates, score })
+  }
+  const exact = options.eligible.length <= exhaustiveMachinesMax
+  if (exact)
+    for (const candidate of chainCandidates(maker, options.eligible, options.pinned))
+      keep(candidate)
+  // Other goals also cut layers in other ways, along the orders that are likely to be good.
+  const chainsFound = exact && maker.aims.every((aim) => aim === 'sum')
   for (const members of machineSets(options.cluster, options.eligible, options.pinned)) {
     if (freeBytes(options.cluster, members) < weights) continue
-    for (const candidate of onSet(maker, members)) {
-      const rates = groupRates(bench, candidate.group, regime)
-      const score = quickScore(goal, rates)
-      if (!Number.isFinite(score) || score <= 0) continue
-      const key = `${candidate.strategy}/${candidate.machines.length}/${candidate.aim}`
-      const best = kept.get(key)
-      if (best === undefined || score > best.score) kept.set(key, { candidate, rates, score })
-    }
+    for (const candidate of onSet(maker, members, chainsFound)) keep(candidate)
   }
   const found: Found[] = [...kept.values()].map(({ candidate, rates }) => ({
     strategy: candidate.strategy,

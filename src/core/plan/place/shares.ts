@@ -1,96 +1,135 @@
-// How much of each layer a rank holds when ranks are unequal: whole heads to the faster ones, experts
-// as evenly as memory allows.
+// How much of each layer a rank holds when ranks are unequal: whole heads and whole experts, dealt so
+// that an answer is there soonest.
+import { rankTerms } from '../cost/decode.ts'
+import { prefillChunkTokens, rankChunkTerms } from '../cost/prefill.ts'
+import { totalSeconds } from '../cost/terms.ts'
 import type { ModelShape } from '../model/shape.ts'
-import type { Bench } from './group.ts'
+import { stageWork } from '../model/sums.ts'
+import type { ClusterMachine } from './cluster.ts'
+import { type DealtRank, dealUnits } from './deal.ts'
+import { type Bench, typicalAnswerTokens } from './group.ts'
 import { rankMemoryBytes } from './memory.ts'
+
+/** More units than this are dealt in bundles: a finer deal would change little. */
+const dealtUnitsMax = 64
+
+/** Units of one size, as many of `count` as can be told apart within the limit. */
+function bundled(count: number): number {
+  for (let bundle = 1; bundle <= count / 16; bundle++)
+    if (count % bundle === 0 && count / bundle <= dealtUnitsMax) return count / bundle
+  return count
+}
 
 /** Heads that can be dealt out: KV heads with their queries, or the heads of a latent. */
 export function dealtHeads(shape: ModelShape): number {
-  return Math.min(
-    ...shape.kinds.map((kind) =>
-      kind.attention.kind === 'grouped'
-        ? kind.attention.kvHeads
-        : kind.attention.kind === 'latent'
-          ? kind.attention.queryHeads
-          : kind.attention.heads,
+  return bundled(
+    Math.min(
+      ...shape.kinds.map((kind) =>
+        kind.attention.kind === 'grouped'
+          ? kind.attention.kvHeads
+          : kind.attention.kind === 'latent'
+            ? kind.attention.queryHeads
+            : kind.attention.heads,
+      ),
     ),
   )
 }
 
-/**
- * Heads dealt one by one to whoever would be done with one more soonest, as far as memory goes. Null
- * when they cannot all be dealt, or when the result is even anyway.
- */
-export function unevenHeads(
-  bench: Bench,
-  shape: ModelShape,
-  members: readonly number[],
-): ReadonlyMap<number, number> | null {
-  const heads = dealtHeads(shape)
-  if (heads < members.length) return null
-  const caps = shareCaps(bench, members, 'tensor')
-  if (caps === null) return null
-  const speeds = members.map(
-    (index) => bench.cluster.machines[index]?.figures.memoryBytesPerSecond ?? 1,
-  )
-  const counts = members.map(() => 1)
-  const holds = (position: number): boolean =>
-    (counts[position] ?? 0) + 1 <= Math.floor((caps[position] ?? 0) * heads + 1e-9)
-  if (caps.some((cap) => cap * heads < 1)) return null
-  for (let dealt = members.length; dealt < heads; dealt++) {
-    let next = -1
-    let soonest = Infinity
-    for (let position = 0; position < members.length; position++) {
-      const done = ((counts[position] ?? 0) + 1) / (speeds[position] ?? 1)
-      if (done < soonest && holds(position)) {
-        next = position
-        soonest = done
-      }
-    }
-    if (next < 0) return null
-    counts[next] = (counts[next] ?? 0) + 1
-  }
-  if (counts.every((count) => count === counts[0])) return null
-  return new Map(
-    members.map((index, position) => [index, (counts[position] ?? 0) / heads] as const),
-  )
+/** Experts that can be dealt out; 0 without a mixture. */
+export function dealtExperts(shape: ModelShape): number {
+  const counts = shape.kinds.flatMap((kind) => (kind.experts === null ? [] : [kind.experts.count]))
+  return counts.length === 0 ? 0 : bundled(Math.min(...counts))
 }
 
-/** The largest share each member has room for; null when some have none. */
-function shareCaps(
-  bench: Bench,
+/** Ranks with their times by units, kept from set to set: machines that are alike share one. */
+export type DealtRanks = Map<string, DealtRank>
+
+export interface Deal {
+  readonly bench: Bench
+  readonly ranks: DealtRanks
+  readonly sharing: 'tensor' | 'expert'
+  readonly units: number
+}
+
+/** Each member's share; null when the units cannot all be dealt or do not fit. */
+export function dealShares(
+  deal: Deal,
   members: readonly number[],
-  sharing: 'tensor' | 'expert',
-): number[] | null {
+): ReadonlyMap<number, number> | null {
+  const { units } = deal
+  if (units < members.length) return null
+  const ranks: DealtRank[] = []
+  for (const machine of members) {
+    const rank = dealtRank(deal, machine, members.length)
+    if (rank === null || rank.unitsMax < 1) return null
+    ranks.push(rank)
+  }
+  const counts = dealUnits(ranks, units)
+  if (counts === null) return null
+  return new Map(members.map((index, position) => [index, (counts[position] ?? 0) / units]))
+}
+
+function dealtRank(deal: Deal, index: number, rankCount: number): DealtRank | null {
+  const machine = deal.bench.cluster.machines[index]
+  if (machine === undefined) return null
+  const key = `${deal.sharing}/${machine.signature}/${rankCount}`
+  let rank = deal.ranks.get(key)
+  if (rank === undefined) {
+    rank = createRank(deal, machine, rankCount)
+    deal.ranks.set(key, rank)
+  }
+  return rank
+}
+
+function createRank(deal: Deal, machine: ClusterMachine, rankCount: number): DealtRank {
+  const { bench, sharing, units } = deal
+  const { figures } = machine
   const to = bench.work.layers.length
-  const need = (share: number): number =>
-    rankMemoryBytes(bench.memory, { from: 0, to, share, sharing })
-  const base = need(0)
-  const perShare = need(1) - base
-  if (perShare <= 0) return null
-  const caps = members.map(
-    (index) => ((bench.cluster.machines[index]?.machine.memoryFreeBytes ?? 0) - base) / perShare,
-  )
-  return caps.some((cap) => cap <= 0) ? null : caps
+  // Only how many ranks there are counts here, not who they are.
+  const others = Array.from({ length: rankCount }, () => ({ figures, share: 0 }))
+  const stage = { from: 0, to, ranks: others, sharing, allReduce: null }
+  const run = { ...stage, work: stageWork(bench.decode(1), 0, to) }
+  const { promptTokens, constants } = bench
+  return {
+    unitsMax: unitsThatFit(deal, machine.machine.memoryFreeBytes),
+    decode: byUnits(
+      units,
+      (share) => typicalAnswerTokens * totalSeconds(rankTerms(run, { figures, share })),
+    ),
+    prefill: byUnits(units, (share) => {
+      let seconds = 0
+      for (let before = 0; before < promptTokens; before += prefillChunkTokens) {
+        const tokens = Math.min(prefillChunkTokens, promptTokens - before)
+        const options = { tokens, before, constants }
+        seconds += totalSeconds(rankChunkTerms(bench.prefill, stage, { figures, share }, options))
+      }
+      return seconds
+    }),
+  }
 }
 
-/** Shares of the experts, as even as each rank's memory allows; null when they do not all fit. */
-export function expertShares(
-  bench: Bench,
-  members: readonly number[],
-): ReadonlyMap<number, number> | null {
-  const caps = shareCaps(bench, members, 'expert')
-  if (caps === null || caps.reduce((sum, cap) => sum + cap, 0) < 1) return null
-  // Fill those with little room first; the rest share what is left alike.
-  const order = members
-    .map((_, position) => position)
-    .sort((a, b) => (caps[a] ?? 0) - (caps[b] ?? 0))
-  const shares = new Map<number, number>()
-  let left = 1
-  for (const [done, position] of order.entries()) {
-    const share = Math.min(caps[position] ?? 0, left / (members.length - done))
-    shares.set(members[position] ?? 0, share)
-    left -= share
+/** Computed when first asked for. */
+function byUnits(units: number, compute: (share: number) => number): (count: number) => number {
+  const known = new Float64Array(units + 1).fill(-1)
+  return (count) => {
+    let seconds = known[count] ?? -1
+    if (seconds < 0) {
+      seconds = compute(count / units)
+      known[count] = seconds
+    }
+    return seconds
   }
-  return shares
+}
+
+function unitsThatFit(deal: Deal, freeBytes: number): number {
+  const { bench, sharing, units } = deal
+  const to = bench.work.layers.length
+  const need = (count: number): number =>
+    rankMemoryBytes(bench.memory, { from: 0, to, share: count / units, sharing })
+  const base = need(0)
+  const perUnit = (need(units) - base) / units
+  if (perUnit <= 0) return 0
+  let count = Math.min(units, Math.floor((freeBytes - base) / perUnit) + 1)
+  while (count > 0 && need(count) > freeBytes) count--
+  return Math.max(0, count)
 }

@@ -5,6 +5,7 @@ import type { CollectiveRegime } from '../cost/links.ts'
 import { type PrefillStage, chunkTerms, prefillChunkTokens } from '../cost/prefill.ts'
 import { totalSeconds } from '../cost/terms.ts'
 import { type StageWork, noWork, stageWork } from '../model/sums.ts'
+import type { StageSpans } from './chains.ts'
 import { type Bench, type GroupStage, typicalAnswerTokens } from './group.ts'
 import { rankMemoryBytes } from './memory.ts'
 import { type SplitAim, type StageCosts, reachOf } from './split.ts'
@@ -95,29 +96,102 @@ function stepSeconds(template: StageTemplate, options: CostOptions): LayerSecond
 
 /** Reading the prompt and writing an answer, for one request. */
 function answerSeconds(template: StageTemplate, options: CostOptions): LayerSeconds {
-  const { bench, regime } = options
   const step = stepSeconds(template, { ...options, rows: 1 })
-  const stage = (from: number): PrefillStage => ({
-    from,
-    to: from + 1,
-    ranks: ranksOf(bench, template),
-    sharing: template.sharing,
-    allReduce: template.world?.allReduce(regime) ?? null,
-  })
-  const { promptTokens, constants } = bench
+  const read = promptSeconds(template, options)
   return {
     head: typicalAnswerTokens * step.head,
-    layer: (index) => {
-      let prefill = 0
-      for (let before = 0; before < promptTokens; before += prefillChunkTokens) {
-        const tokens = Math.min(prefillChunkTokens, promptTokens - before)
-        const seconds = totalSeconds(
-          chunkTerms(bench.prefill, stage(index), { tokens, before, constants }),
-        )
-        prefill += before === 0 ? seconds : overlappedShare * seconds
-      }
-      return prefill + typicalAnswerTokens * step.layer(index)
-    },
+    layer: (index) => read(index, index + 1) + typicalAnswerTokens * step.layer(index),
+  }
+}
+
+function promptSeconds(
+  template: StageTemplate,
+  options: Pick<CostOptions, 'bench' | 'regime'>,
+): (from: number, to: number) => number {
+  const { bench, regime } = options
+  const ranks = ranksOf(bench, template)
+  const allReduce = template.world?.allReduce(regime) ?? null
+  const { promptTokens, constants } = bench
+  return (from, to) => {
+    const stage: PrefillStage = { from, to, ranks, sharing: template.sharing, allReduce }
+    let seconds = 0
+    for (let before = 0; before < promptTokens; before += prefillChunkTokens) {
+      const tokens = Math.min(prefillChunkTokens, promptTokens - before)
+      const chunk = totalSeconds(chunkTerms(bench.prefill, stage, { tokens, before, constants }))
+      seconds += before === 0 ? chunk : overlappedShare * chunk
+    }
+    return seconds
+  }
+}
+
+/** Seconds this close are the same, added up differently. */
+const asGood = 1e-12
+
+/**
+ * Seconds of an answer for every run of layers, exactly as a group is costed. A run never takes longer
+ * than its layers one by one, and loses most against them as a whole: where the whole loses nothing,
+ * no run does, and layers add up. They do not where unlike ranks wait for each other.
+ */
+export function stageSpans(
+  template: StageTemplate,
+  options: Pick<CostOptions, 'bench' | 'regime'>,
+): StageSpans {
+  const { bench } = options
+  const count = bench.work.layers.length
+  const reach = reachOf(count, (from, to) => fits(bench, template, from, to))
+  const secondsOf = runSeconds(template, options)
+  const sums = new Float64Array(count + 1)
+  for (let layer = 0; layer < count; layer++)
+    sums[layer + 1] = (sums[layer] ?? 0) + secondsOf(layer, layer + 1)
+  const whole = secondsOf(0, count)
+  if ((sums[count] ?? 0) - whole <= asGood * whole) return { reach, sums, spans: null }
+  const spans = new Float64Array((count + 1) ** 2).fill(Infinity)
+  for (let from = 0; from < count; from++)
+    for (let to = from + 1; to <= (reach[from] ?? from); to++)
+      spans[from * (count + 1) + to] = secondsOf(from, to)
+  return { reach, sums, spans }
+}
+
+/** Seconds of an answer for layers `from` to `to`, computed once for runs that hold the same. */
+function runSeconds(
+  template: StageTemplate,
+  options: Pick<CostOptions, 'bench' | 'regime'>,
+): (from: number, to: number) => number {
+  const { bench, regime } = options
+  const read = promptSeconds(template, options)
+  const sums = bench.decode(1)
+  const ranks = ranksOf(bench, template)
+  const allReduce = template.world?.allReduce(regime) ?? null
+  const { sharing } = template
+  const activationBytes = bench.work.hidden * 2
+  const runKey = runKeys(bench)
+  const known = new Map<number, number>()
+  return (from, to) => {
+    const key = runKey(from, to)
+    let seconds = known.get(key)
+    if (seconds === undefined) {
+      const work = stageWork(sums, from, to)
+      const step = totalSeconds(stageTerms({ work, ranks, sharing, allReduce, activationBytes }))
+      seconds = read(from, to) + typicalAnswerTokens * step
+      known.set(key, seconds)
+    }
+    return seconds
+  }
+}
+
+/** As many kinds of layer as one number can count exactly. */
+const countedKindsMax = 6
+
+/** A number for what a run of layers holds: equal numbers, equal cost. */
+function runKeys(bench: Bench): (from: number, to: number) => number {
+  const { kinds } = bench.prefill
+  const count = bench.work.layers.length
+  const size = count + 1
+  if (kinds.length > countedKindsMax || size > 400) return (from, to) => from * size + to
+  return (from, to) => {
+    let key = to === count ? 1 : 0
+    for (const kind of kinds) key = key * size + (kind.counts[to] ?? 0) - (kind.counts[from] ?? 0)
+    return key
   }
 }
 

@@ -4,38 +4,40 @@ import { request } from '../../../../test/planner-requests.ts'
 import { fittedConstants } from '../cost/fitted.ts'
 import type { PlanRequest } from '../types.ts'
 import { createCluster } from './cluster.ts'
-import { findRing, formWorld } from './world.ts'
+import { findRing, formWorlds } from './world.ts'
 
 const cluster = (asked: PlanRequest) =>
   createCluster({ ...asked, constants: fittedConstants }).cluster
 const all = (asked: PlanRequest): number[] => asked.machines.map((_, index) => index)
 
-test('formWorld() takes a mesh when every pair has RDMA', () => {
+const options = { constants: fittedConstants, regime: 'slow' } as const
+
+test('formWorlds() takes a mesh when every pair has RDMA', () => {
   const asked = request('llama-3.1-8b', '4xM3Ultra-96,tb5-mesh')
-  const world = formWorld(cluster(asked), all(asked), fittedConstants)
+  const world = formWorlds(cluster(asked), all(asked), options)[0]
   assert.equal(world?.backend, 'jaccl')
 })
 
-test('formWorld() takes a JACCL ring when only neighbours are cabled', () => {
+test('formWorlds() takes a JACCL ring when only neighbours are cabled', () => {
   const asked = request('llama-3.1-8b', '4xM3Ultra-96,tb5-ring,10gbe')
-  const whole = formWorld(cluster(asked), all(asked), fittedConstants)
+  const whole = formWorlds(cluster(asked), all(asked), options)[0]
   assert.equal(whole?.backend, 'jaccl')
   // Three of a ring of four are a line: no mesh, no ring, so TCP.
-  assert.equal(formWorld(cluster(asked), [0, 1, 2], fittedConstants)?.backend, 'ring')
-  assert.equal(formWorld(cluster(asked), [0, 1], fittedConstants)?.backend, 'jaccl')
+  assert.equal(formWorlds(cluster(asked), [0, 1, 2], options)[0]?.backend, 'ring')
+  assert.equal(formWorlds(cluster(asked), [0, 1], options)[0]?.backend, 'jaccl')
 })
 
-test('formWorld() finds none where machines have no link', () => {
+test('formWorlds() finds none where machines have no link', () => {
   const asked = request('llama-3.1-8b', '3xM3Ultra-96,tb5-mesh')
   const cut = { ...asked, links: asked.links.slice(0, 1) }
-  assert.equal(formWorld(cluster(cut), all(cut), fittedConstants), null)
+  assert.equal(formWorlds(cluster(cut), all(cut), options)[0], undefined)
 })
 
-test('formWorld() makes collectives slower over TCP, slower with more ranks, faster in the fast regime', () => {
+test('formWorlds() makes collectives slower over TCP, slower with more ranks, faster in the fast regime', () => {
   const latency = (wires: string, ranks: number, regime: 'fast' | 'slow'): number => {
     const asked = request('llama-3.1-8b', `4xM3Ultra-96,${wires}`)
-    const world = formWorld(cluster(asked), all(asked).slice(0, ranks), fittedConstants)
-    assert.ok(world !== null)
+    const world = formWorlds(cluster(asked), all(asked).slice(0, ranks), options)[0]
+    assert.ok(world !== undefined)
     return world.allReduce(regime).latencySeconds
   }
   assert.ok(latency('tb5-mesh', 2, 'fast') < latency('tb5-mesh', 2, 'slow'))
