@@ -28,6 +28,8 @@ export const limits = {
 
   /** Messages that wait behind a journal that cannot be written. They are best effort; memory is not. */
   effectsWaitingMax: 2000,
+  /** One that has waited this long was said again since, or no longer holds: all at once they would be a storm. */
+  messageWaitMsMax: 3000,
 
   // -- group starts
   /** What the machines are made of, as far as a JACCL start relies on it: cables are moved between two of them. */

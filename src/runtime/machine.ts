@@ -80,7 +80,7 @@ export class Machine {
   #state: MachineState
   #inbox: MachineInput[] = []
   #stepping = false
-  #queue: Effect[] = []
+  #queue: { readonly effect: Effect; readonly sinceMs: number }[] = []
   #writing = false
   #saved: Pick<JournalSnapshot, 'registers' | 'epochSeen'> | null = null
   #timers: CancelTimer[] = []
@@ -199,19 +199,22 @@ export class Machine {
       this.#perform(effect)
       return
     }
-    this.#queue.push(effect)
+    this.#queue.push({ effect, sinceMs: this.#ports.clock.nowMs() })
     if (this.#queue.length <= limits.effectsWaitingMax) return
     // The disk has been failing for long. Messages are best effort and are said again; memory is not.
-    const oldest = this.#queue.findIndex((waiting) => waiting.kind === 'message-send')
+    const oldest = this.#queue.findIndex(({ effect: waiting }) => waiting.kind === 'message-send')
     if (oldest !== -1) this.#queue.splice(oldest, 1)
   }
 
   #pump(): void {
     while (!this.#writing && !this.#stopped) {
-      const effect = this.#queue.shift()
-      if (effect === undefined) return
+      const next = this.#queue.shift()
+      if (next === undefined) return
+      const { effect, sinceMs } = next
+      const waitedMs = this.#ports.clock.nowMs() - sinceMs
       if (effect.kind === 'journal-write') this.#save()
-      else this.#perform(effect)
+      else if (effect.kind !== 'message-send' || waitedMs <= limits.messageWaitMsMax)
+        this.#perform(effect)
     }
   }
 

@@ -1,24 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { Coordinator, holdingOf, orders } from '../../../test/support/coordinators.ts'
 import {
   HandDriven,
   a,
   b,
   c,
   deploymentOf,
-  planOf,
   recordOf,
   rosterOf,
   selfOf,
   sentTo,
   wishes,
 } from '../../../test/support/machine-states.ts'
+import { Coordinator, holdingOf, orders } from '../../../test/support/coordinator.ts'
 import { registerKeys } from '../cluster/desired.ts'
-import { type GroupPlan, headMachine, placedRanks, planHash } from '../cluster/group-plan.ts'
-import type { Failure, Holding, MachineRecord } from '../cluster/record.ts'
-import type { Effect } from '../effects.ts'
+import type { Failure } from '../cluster/record.ts'
 import { groupId } from '../ids.ts'
 import { limits } from '../limits.ts'
 import { readinessOf } from './backoff.ts'
@@ -124,66 +121,6 @@ test('a start that nobody answers is repeated, then given up', () => {
   )
 })
 
-test('a start asks every machine for the version it was planned for, also when one has changed since', () => {
-  const coordinator = new Coordinator([deploymentOf({ strategy: 'pipeline', layers: [14, 10] })])
-  const [first] = orders(coordinator.settle(), 'group-prepare')
-  assert.ok(first !== undefined)
-  const head = headMachine(first.message.plan)
-  const record = { ...recordOf(head, { version: '1.1.0' }), revision: 9 }
-  coordinator.give({ kind: 'message', from: head, message: { kind: 'record', record } })
-  const effects = coordinator.pass(1500, () => coordinator.beats())
-  const { group } = first.message.plan
-  const repeated = orders(effects, 'group-prepare').filter(
-    ({ message }) => message.plan.group === group,
-  )
-  assert.deepEqual([...new Set(repeated.map(({ to }) => to))].sort(), [b, c])
-  assert.deepEqual([...new Set(repeated.map(({ message }) => message.version))], ['1.0.0'])
-})
-
-test('what an earlier coordinator left reserved is given back, and nothing that may run by now', () => {
-  const coordinator = new Coordinator([deploymentOf()])
-  coordinator.settle()
-  const holding: Holding = { ...holdingOf(planOf([b])), state: 'reserved' }
-  const record = { ...recordOf(b), revision: 9, holdings: [holding] }
-  const effects = [
-    ...coordinator.give({ kind: 'message', from: b, message: { kind: 'record', record } }),
-    ...coordinator.pass(2000, () => coordinator.beats()),
-  ]
-  const stops = orders(effects, 'group-stop').filter(({ message }) => message.group === 'g1')
-  assert.ok(stops.length > 0)
-  assert.ok(stops.every(({ message }) => message.reservedOnly === true))
-})
-
-test('what still runs of a group that could not be put together again is stopped before that is tried once more', () => {
-  const coordinator = new Coordinator([deploymentOf({ strategy: 'pipeline', layers: [14, 10] })])
-  coordinator.settle()
-  const [start] = [...coordinator.state.starts.values()]
-  assert.ok(start !== undefined)
-  const { plan } = start
-  const failed = { ...failureAt(coordinator.nowMs), group: plan.group, formation: 1 }
-  const [head] = placedRanks(plan)
-  assert.ok(head !== undefined)
-  const other = head.machine === b ? c : b
-  const tell = (from: typeof b, change: Partial<MachineRecord>, revision: number): void => {
-    const record = { ...recordOf(from), revision, ...change }
-    coordinator.give({ kind: 'message', from, message: { kind: 'record', record } })
-  }
-  // It was whole once; of its two ranks one is left, and putting it together again has failed before.
-  const left = { ...holdingOf(plan), planHash: planHash(plan), rank: head.rank }
-  tell(other, { failures: [failed] }, 9)
-  tell(head.machine, { holdings: [left] }, 9)
-  const stopsOf = (effects: readonly Effect[]): readonly (boolean | undefined)[] =>
-    orders(effects, 'group-stop')
-      .filter(({ message }) => message.group === plan.group)
-      .map(({ message }) => message.reservedOnly)
-  let given: readonly (boolean | undefined)[] = []
-  for (let turn = 0; turn < 40 && given.length === 0; turn++)
-    given = stopsOf(coordinator.pass(250, () => coordinator.beats()))
-  assert.deepEqual([...new Set(given)], [true])
-  const next = stopsOf(coordinator.pass(750, () => coordinator.beats()))
-  assert.ok(next.includes(undefined), 'before it could be put together once more')
-})
-
 test('answers about another start, or of machines that were not asked, count for nothing', () => {
   const coordinator = new Coordinator([deploymentOf()])
   const [first] = orders(coordinator.settle(), 'group-prepare')
@@ -277,24 +214,6 @@ test('readinessOf() waits longer after each failure without work, and in the end
   assert.deepEqual(waits, [1000, 2000, 4000, 8000])
   const all = Array.from({ length: limits.restartsMax }, (_, index) => failureAt(index))
   assert.equal(readinessOf(wanted, all, 1e9).kind, 'degraded')
-})
-
-test('a machine that refuses everything is asked less and less often', () => {
-  const coordinator = new Coordinator([deploymentOf({ strategy: 'pipeline', layers: [14, 10] })])
-  const prepares: GroupPlan[] = []
-  const refuse = (effects: readonly Effect[]): void => {
-    for (const { to, message } of orders(effects, 'group-prepare')) {
-      if (to !== b) continue
-      prepares.push(message.plan)
-      const { group, formation } = message.plan
-      const epochSeen = { counter: 1, machine: a }
-      const refusal = { group, formation, reason: 'every port is taken', epochSeen }
-      refuse(coordinator.answer(b, { kind: 'group-refused', ...refusal }))
-    }
-  }
-  refuse(coordinator.settle())
-  for (let turn = 0; turn < 120; turn++) refuse(coordinator.pass(250, () => coordinator.beats()))
-  assert.ok(prepares.length >= 4 && prepares.length <= 8, `asked ${prepares.length} times in 30 s`)
 })
 
 test('readinessOf() does not count what had worked, what served an older wish, or a group twice', () => {

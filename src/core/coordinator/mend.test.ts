@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Coordinator, holdingOf, orders } from '../../../test/support/coordinators.ts'
+import { Coordinator, holdingOf, orders } from '../../../test/support/coordinator.ts'
 import { b, c, deploymentOf, recordOf } from '../../../test/support/machine-states.ts'
 import type { Holding } from '../cluster/record.ts'
 import type { Effect } from '../effects.ts'

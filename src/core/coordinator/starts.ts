@@ -69,10 +69,10 @@ function troubleWith(
   if (failed !== undefined) return failed.cause
   const lost = machinesOf(plan).find((machine) => !isReachable(state, machine))
   if (lost !== undefined) return `machine ${lost} was lost`
-  const late = nowMs - sinceMs > limits.prepareMsMax
+  if (nowMs - sinceMs <= limits.prepareMsMax) return null
   // Behind a commit, ranks must at least be seen; loading itself may take its time.
-  const isSeen = view !== undefined && view.status !== 'broken'
-  return late && (committed === null || !isSeen) ? stopReasons.late : null
+  if (committed === null || view === undefined) return stopReasons.late
+  return view.status === 'broken' ? stopReasons.rankLost : null
 }
 
 function commit(state: MachineState, { start, moment, out }: StartStep): void {

@@ -25,6 +25,7 @@ export function stopChecker(scene: Scene): Checker {
   const disturbedMs = new Map<SimHost, number>()
   const lately = (atMs: number | undefined): boolean =>
     atMs !== undefined && world.nowMs - atMs < memoryMs
+  const replacements = replacementsIn(world, lately)
 
   function isTrue(rank: SimRank, { plan, stop, reformPlan }: OwnHolding): boolean {
     const { group, deployment } = plan
@@ -41,8 +42,7 @@ export function stopChecker(scene: Scene): Checker {
     if (cause === stopReasons.surplus) return groupsLately(deployment) > 1 || wasReduced(deployment)
     if (cause === stopReasons.replaced)
       return everyWish(world, deployment).some((wanted) => !isAsWished(plan, wanted))
-    if (cause === stopReasons.replacedRank)
-      return world.farm.ofGroup(group).some((other) => other.bond.secret !== rank.bond.secret)
+    if (cause === stopReasons.replacedRank) return replacements.has(rank)
     if (cause === stopReasons.rankLost) return members.length > 1
     // Such a start was never committed: it may give reservations back, and a rank that runs is none.
     if (cause === stopReasons.abandoned) return false
@@ -80,8 +80,9 @@ export function stopChecker(scene: Scene): Checker {
     becameReady({ load }) {
       readyRanks.set(load.group, (readyRanks.get(load.group) ?? new Set()).add(rankNumber(load)))
     },
-    exited({ load }) {
-      endedMs.set(load.group, world.nowMs)
+    exited(rank) {
+      endedMs.set(rank.load.group, world.nowMs)
+      replacements.ended(rank)
     },
     stepped(_host, { before, after }) {
       if (before.holdings === after.holdings) return
@@ -117,4 +118,22 @@ function everyWish(world: Scene['world'], deployment: string): readonly WantedDe
     const all = registers === undefined ? [] : wantedDeployments(registers)
     return all.filter((wanted) => wanted.id === deployment)
   })
+}
+
+/** Whether a group was put together anew without a rank. Orders may be long on their way: what lived lately counts. */
+function replacementsIn(
+  world: Scene['world'],
+  lately: (atMs: number) => boolean,
+): { has(rank: SimRank): boolean; ended(rank: SimRank): void } {
+  const endedIn = new Map<string, { readonly secret: string; readonly atMs: number }[]>()
+  return {
+    has({ load: { group }, bond: { secret } }) {
+      const living = world.farm.ofGroup(group).map((other) => other.bond)
+      const ended = (endedIn.get(group) ?? []).filter(({ atMs }) => lately(atMs))
+      return [...living, ...ended].some((other) => other.secret !== secret)
+    },
+    ended({ load: { group }, bond: { secret } }) {
+      endedIn.set(group, [...(endedIn.get(group) ?? []), { secret, atMs: world.nowMs }])
+    },
+  }
 }

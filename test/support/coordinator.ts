@@ -1,7 +1,7 @@
-// A coordinator that is worked by hand, and what it orders.
+// A coordinator whose turns are taken by hand, and the orders it gives.
 import type { Deployment } from '../../src/core/cluster/desired.ts'
-import type { GroupMessage } from '../../src/core/cluster/messages.ts'
 import type { GroupPlan } from '../../src/core/cluster/group-plan.ts'
+import type { GroupMessage } from '../../src/core/cluster/messages.ts'
 import type { Holding } from '../../src/core/cluster/record.ts'
 import type { SelfState } from '../../src/core/cluster/state.ts'
 import type { Effect } from '../../src/core/effects.ts'
@@ -47,7 +47,7 @@ export function orders<Kind extends GroupMessage['kind']>(
   )
 }
 
-/** A rank that is ready. */
+/** The head of a group as its machine would show it. */
 export function holdingOf(plan: GroupPlan): Holding {
   return {
     plan,
