@@ -1,5 +1,6 @@
-// In which order the stages of a pipeline stand. Few machines: every order is tried. More: the path
-// with the cheapest hops.
+// In which order the stages of a pipeline stand where not all chains are tried (chains.ts): in large
+// clusters, and for goals that cut layers otherwise. Few machines: every order. More: the path with the
+// cheapest hops.
 import { type Bench, answerHopSeconds } from './group.ts'
 
 /** Sets up to these sizes are tried in every order, in clusters of up to four and eight machines. */

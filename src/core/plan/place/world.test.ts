@@ -46,6 +46,24 @@ test('formWorlds() makes collectives slower over TCP, slower with more ranks, fa
   assert.ok(latency('10gbe', 4, 'slow') < latency('wifi', 4, 'slow'))
 })
 
+test('formWorlds() lays a TCP ring around a slow link', () => {
+  const asked = request('llama-3.1-8b', '4xM3Ultra-96,10gbe')
+  const quick = asked.links[0]?.figures
+  assert.ok(quick !== undefined)
+  const slow = { ...quick, bytesPerSecond: quick.bytesPerSecond / 10, latencySeconds: 0.01 }
+  const [first, second] = asked.machines.map((machine) => machine.id)
+  const links = asked.links.map((link) =>
+    new Set([link.source, link.target, first, second]).size === 2
+      ? { ...link, figures: slow }
+      : link,
+  )
+  const costs = (one: PlanRequest) =>
+    formWorlds(cluster(one), all(one), options).map((world) => world.allReduce('slow'))
+  assert.deepEqual(costs({ ...asked, links }), costs(asked))
+  const [world] = formWorlds(cluster({ ...asked, links }), all(asked), options)
+  assert.deepEqual(world?.members, [0, 2, 1, 3])
+})
+
 test('findRing() ends, even where it must turn back again and again', () => {
   // A star: every path from the middle dies after one step.
   assert.equal(
