@@ -5,7 +5,7 @@ import { type WantedDeployment, wantedDeployments } from '../cluster/desired.ts'
 import { type GroupPlan, placedRanks } from '../cluster/group-plan.ts'
 import type { GroupView, RankView } from '../cluster/groups.ts'
 import { type MachineRecord, reservedBytes } from '../cluster/record.ts'
-import type { MachineState } from '../cluster/state.ts'
+import { type MachineState, recentFailures } from '../cluster/state.ts'
 import type { MachineId } from '../ids.ts'
 import { limits } from '../limits.ts'
 import { hearEachOther } from '../membership/view.ts'
@@ -28,6 +28,11 @@ export function planReform(
   const { plan, ranks } = view
   const deployment = wantedDeployments(state.registers).find((one) => one.id === view.deployment)
   if (deployment === undefined || !isPlainPipeline(plan)) return impossible
+  // It was tried, and somebody did not come: whoever is left may be what hangs.
+  const isTried = recentFailures(state, nowMs).some(
+    (failure) => failure.group === view.group && (failure.formation ?? 0) > plan.formation,
+  )
+  if (isTried) return impossible
   // Another group can answer at once: that is quicker than anything done here.
   const spare = groups.some(
     (other) =>

@@ -120,3 +120,28 @@ test('a machine that refuses everything is asked less and less often', () => {
   for (let turn = 0; turn < 120; turn++) refuse(coordinator.pass(250, () => coordinator.beats()))
   assert.ok(prepares.length >= 4 && prepares.length <= 8, `asked ${prepares.length} times in 30 s`)
 })
+
+test('a group that lost a rank is put together again, unless that has failed before', () => {
+  const plan = planOf([b, c])
+  const { group, deployment } = plan
+  const left = { ...holdingOf(plan), planHash: planHash(plan) }
+  const failed = { deployment, wish: 100, group, rank: 1, cause: 'nobody came', excused: false }
+  const reformsAfter = (failures: readonly Omit<Failure, 'atMs'>[]): boolean => {
+    const coordinator = new Coordinator([deploymentOf({ strategy: 'pipeline', layers: [12, 12] })])
+    coordinator.settle(500)
+    const tell = (from: typeof b, change: Partial<MachineRecord>): readonly Effect[] => {
+      const record = { ...recordOf(from), revision: 9, ...change }
+      return coordinator.give({ kind: 'message', from, message: { kind: 'record', record } })
+    }
+    tell(b, { holdings: [left] })
+    tell(c, { failures: failures.map((one) => ({ ...one, atMs: coordinator.nowMs })) })
+    const prepares = orders(
+      coordinator.pass(4000, () => coordinator.beats()),
+      'group-prepare',
+    )
+    return prepares.some(({ message }) => message.plan.group === group)
+  }
+  assert.equal(reformsAfter([]), true)
+  assert.equal(reformsAfter([{ ...failed, formation: 0 }]), true)
+  assert.equal(reformsAfter([{ ...failed, formation: 1 }]), false)
+})
