@@ -51,7 +51,7 @@ CASES = {
     "tensor": Case(LLAMA, [2], [0, 16]),
     "expert": Case(EXPERTS, [2], [0, 16], "expert"),
     "tensor-pipeline": Case(
-        {**LLAMA, "num_attention_heads": 12, "num_key_value_heads": 6, "head_dim": 64}, [2, 1], [0, 10, 16]
+        {**LLAMA, "hidden_size": 768, "num_attention_heads": 12, "num_key_value_heads": 6}, [2, 1], [0, 10, 16]
     ),
 }
 
