@@ -108,14 +108,17 @@ export class AttemptServer {
     this.#host.cancel(localId(from, attempt))
   }
 
+  /** The asker goes elsewhere on this word: an order that was held up on its way must not be taken up later. */
+  #disown(from: MachineId, attempt: string): void {
+    const unknown = { from, attempt, start: 0, tokens: [], accepted: null, terminal: null }
+    this.#served.set(keyOf(from, attempt), unknown)
+    this.#sinkFor(unknown).lost('the machine no longer knows this attempt')
+  }
+
   #resync(from: MachineId, { attempt, position }: { attempt: string; position: number }): void {
     const served = this.#served.get(keyOf(from, attempt))
     if (served === undefined) {
-      this.#send(from, {
-        kind: 'attempt-lost',
-        attempt,
-        cause: 'the machine no longer knows this attempt',
-      })
+      this.#disown(from, attempt)
       return
     }
     if (served.accepted !== null) this.#send(from, served.accepted)

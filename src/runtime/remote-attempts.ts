@@ -22,6 +22,12 @@ const quietMs = 2000
 const lookEveryMs = 1000
 /** One lost frame shows in every later one; one request for it is enough. */
 const resyncEveryMs = 250
+/** Whoever says one of these works on an attempt, or is about to. */
+const workingWords: ReadonlySet<AttemptMessage['kind']> = new Set([
+  'attempt-accepted',
+  'attempt-progressed',
+  'attempt-token',
+])
 
 export class RemoteAttempts {
   readonly #send: Send
@@ -110,7 +116,7 @@ export class RemoteAttempts {
 
   /** The word that it was given up got lost: whoever still works on an attempt hears it again. */
   #tellNobodyWaits(from: MachineId, { kind, attempt }: AttemptMessage): void {
-    if (kind !== 'attempt-token' && kind !== 'attempt-progressed') return
+    if (!workingWords.has(kind)) return
     if (!planted.fencedWorksOn) this.#send(from, { kind: 'attempt-cancel', attempt })
   }
 

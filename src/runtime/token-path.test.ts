@@ -174,6 +174,35 @@ test('an attempt that the other machine has forgotten is lost, not waited for', 
   )
 })
 
+test('an order that comes after its attempt was called unknown is not taken up', () => {
+  const late: (() => void)[] = []
+  const { clock, remote, ranks } = pair((message, deliver) => {
+    if (message.kind === 'attempt-submit') late.push(deliver)
+    else deliver()
+  })
+  const { heard, sink } = listener()
+  remote.hostOn(b).submit(order, sink)
+  clock.pass(5000)
+  assert.deepEqual(heard, ['lost'])
+  for (const deliver of late) deliver()
+  assert.equal(ranks.submits, 0)
+})
+
+test('whoever takes up an attempt that was given up is told so before its first token', () => {
+  const late: (() => void)[] = []
+  const { remote, ranks } = pair((message, deliver) => {
+    if (message.kind === 'attempt-submit') late.push(deliver)
+    else deliver()
+  })
+  const { heard, sink } = listener()
+  remote.hostOn(b).submit(order, sink)
+  remote.hostOn(b).cancel(attempt)
+  for (const deliver of late) deliver()
+  ranks.sink.accepted(7, 0)
+  assert.equal(ranks.cancelled.length, 1)
+  assert.deepEqual(heard, [])
+})
+
 test('two gateways that count their attempts alike are kept apart', () => {
   const clock = new HandClock()
   const ranks = new Ranks()

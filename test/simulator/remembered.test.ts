@@ -26,6 +26,7 @@ const remembered: readonly { readonly seed: number; readonly showed: string }[] 
   { seed: 5357, showed: 'an order that was long on its way outlived the rank it spoke of' },
   { seed: 5402, showed: 'a rank that spins shows only when it is given work, however late' },
   { seed: 6870, showed: 'a re-formation that had just failed was tried once more' },
+  { seed: 7646, showed: 'an order that came after its attempt was called lost was worked on' },
 ]
 
 test('seeds that once broke a promise keep it', async () => {
