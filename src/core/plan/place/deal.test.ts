@@ -71,3 +71,18 @@ test('dealUnits() deals evenly among equals', () => {
   const equal = rankOf({ unitsMax: 8, decode: [3, 2], prefill: [1, 5] })
   assert.deepEqual(dealUnits([equal, equal, equal, equal], 8), [2, 2, 2, 2])
 })
+
+test('dealUnits() comes to an end where rounding lets more units look quicker', () => {
+  const slow: DealtRank = {
+    unitsMax: 47,
+    // Up to seven units take the same time, but six are added up to a hair more.
+    decode: (units) => 2 * (units === 6 ? 1 + 2 ** -52 : 1) + 0.1 * Math.max(0, units - 7),
+    prefill: (units) => 0.0924 + 0.0082 * units,
+  }
+  const quick: DealtRank = {
+    unitsMax: 24,
+    decode: () => 1,
+    prefill: (units) => 0.0617 + 0.0054 * units,
+  }
+  assert.deepEqual(dealUnits([slow, quick, quick, quick], 64), [7, 19, 19, 19])
+})

@@ -13,7 +13,7 @@ export interface DealtRank {
 
 type Phase = 'decode' | 'prefill'
 
-/** Sums this close are the same deal written differently. */
+/** Times this close are the same, added up differently: rounding must not make more units look quicker. */
 const asGood = 1 - 1e-12
 
 /** Units per rank, at least one each; null when they cannot all be dealt. */
@@ -30,7 +30,7 @@ export function dealUnits(ranks: readonly DealtRank[], units: number): number[] 
     const decode = slowest(ranks, 'decode', deal)
     if (decode + prefillFloor >= bestSeconds) break
     const within = ranks.map((rank, index) =>
-      unitsWithin((count) => rank.decode(count) <= decode, most[index] ?? 0),
+      unitsWithin((count) => rank.decode(count) * asGood <= decode, most[index] ?? 0),
     )
     const refined: number[] = leastSlowest(ranks, 'prefill', units, within) ?? deal
     const prefill = slowest(ranks, 'prefill', refined)
@@ -40,7 +40,7 @@ export function dealUnits(ranks: readonly DealtRank[], units: number): number[] 
       bestSeconds = seconds
     }
     const quicker = ranks.map((rank, index) =>
-      unitsWithin((count) => rank.prefill(count) < prefill, most[index] ?? 0),
+      unitsWithin((count) => rank.prefill(count) < prefill * asGood, most[index] ?? 0),
     )
     deal = leastSlowest(ranks, 'decode', units, quicker)
   }
