@@ -21,6 +21,10 @@ const remembered: readonly { readonly seed: number; readonly showed: string }[] 
   { seed: 1942, showed: 'what runs of a group that could not be re-formed was kept for ever' },
   { seed: 2425, showed: 'somebody founds a cluster only where nobody remembers one' },
   { seed: 2986, showed: 'a machine that had no port was asked again every second' },
+  {
+    seed: 3076,
+    showed: 'a daemon that dies in the middle of a step says nothing more to its clients',
+  },
   { seed: 4468, showed: 'orders that had waited for a full disk were all given at once' },
   { seed: 5051, showed: 'a group that had been whole was called late instead of broken' },
   { seed: 5357, showed: 'an order that was long on its way outlived the rank it spoke of' },

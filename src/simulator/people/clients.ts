@@ -78,7 +78,7 @@ export class Clients {
     this.#byGeneration.set(id, request)
     this.#world.tell(host.spec.name, 'asked', `${id} ${model} ${answer.length}`)
     const order = { name: model, question: questionFor(answer), id }
-    request.cancel = life.serving.generate(order, this.#listener(request)).cancel
+    request.cancel = life.serving.generate(order, whileAlive(life, this.#listener(request))).cancel
     return request
   }
 
@@ -214,4 +214,15 @@ export class Clients {
 function isCalled({ speaker, host }: Request, attempt: string): boolean {
   const own = speaker?.attempt ?? ''
   return attempt === own || attempt === `${own}.${host.spec.id.slice(0, 8)}`
+}
+
+/** What a daemon that died in the middle of a step still had to say never left it. */
+function whileAlive(life: Life, listener: GenerationListener): GenerationListener {
+  return {
+    accepted: (...told) => life.isAlive && listener.accepted(...told),
+    progressed: (...told) => life.isAlive && listener.progressed(...told),
+    token: (token) => life.isAlive && listener.token(token),
+    finished: (...told) => life.isAlive && listener.finished(...told),
+    failed: (error) => life.isAlive && listener.failed(error),
+  }
 }

@@ -51,29 +51,45 @@ function penaltyOf(layer: LayerWork, constants: Constants): number {
   return layer.prefillClass === 'latent' ? constants.latentPenalty : 1
 }
 
-/** One stage, one chunk of `tokens` after `before` tokens. */
-export function chunkTerms(
+/** One stage reads the first `tokens` of a prompt, chunk after chunk, in step with its slowest rank. */
+export function readTerms(
   sums: PrefillSums,
   stage: PrefillStage,
-  options: { readonly tokens: number; readonly before: number; readonly constants: Constants },
+  options: { readonly tokens: number; readonly constants: Constants },
 ): Terms {
   const { from, to } = stage
   let slowest = noTerms
   for (const rank of stage.ranks) {
-    const terms = rankChunkTerms(sums, stage, rank, options)
+    const terms = rankReadTerms(sums, stage, rank, options)
     if (totalSeconds(terms) > totalSeconds(slowest)) slowest = terms
   }
   if (stage.allReduce === null || stage.sharing === 'alone') return slowest
-  const collectives = (stage.sharing === 'tensor' ? 2 : 1) * (to - from)
+  const perChunk = (stage.sharing === 'tensor' ? 2 : 1) * (to - from)
+  const chunks = Math.ceil(options.tokens / prefillChunkTokens)
   return {
     ...slowest,
-    collectives: collectives * stage.allReduce.latencySeconds,
-    wire: collectives * stage.allReduce.secondsPerByte * options.tokens * sums.hidden * 2,
+    collectives: chunks * perChunk * stage.allReduce.latencySeconds,
+    wire: perChunk * stage.allReduce.secondsPerByte * options.tokens * sums.hidden * 2,
   }
 }
 
 /** One rank of a stage, before it meets the others. */
-export function rankChunkTerms(
+export function rankReadTerms(
+  sums: PrefillSums,
+  stage: PrefillStage,
+  rank: RankShare,
+  options: { readonly tokens: number; readonly constants: Constants },
+): Terms {
+  let terms = noTerms
+  for (let before = 0; before < options.tokens; before += prefillChunkTokens) {
+    const tokens = Math.min(prefillChunkTokens, options.tokens - before)
+    const { constants } = options
+    terms = addTerms(terms, rankChunkTerms(sums, stage, rank, { tokens, before, constants }))
+  }
+  return terms
+}
+
+function rankChunkTerms(
   sums: PrefillSums,
   stage: PrefillStage,
   rank: RankShare,
@@ -125,30 +141,34 @@ export interface PrefillPath {
   readonly hops: readonly { readonly seconds: number; readonly secondsPerByte: number }[]
 }
 
-/** Chunks enter the first stage one after another; the slowest stage sets the pace. */
+/**
+ * Chunks follow each other through the stages: the first one passes through all of them, and then the
+ * stage that takes longest for the rest sets the pace.
+ */
 export function prefillTerms(
   sums: PrefillSums,
   path: PrefillPath,
   options: { readonly promptTokens: number; readonly constants: Constants },
 ): Terms {
   const { promptTokens, constants } = options
-  let terms: Terms = noTerms
-  for (let before = 0; before < promptTokens; before += prefillChunkTokens) {
-    const tokens = Math.min(prefillChunkTokens, promptTokens - before)
-    const perStage = path.stages.map((stage) =>
-      chunkTerms(sums, stage, { tokens, before, constants }),
-    )
-    if (before === 0) {
-      for (const stage of perStage) terms = addTerms(terms, stage)
-      let hops = 0
-      for (const hop of path.hops)
-        hops += hop.seconds + hop.secondsPerByte * tokens * sums.hidden * 2
-      terms = addTerms(terms, { ...noTerms, hops })
-      continue
-    }
-    let slowest = perStage[0] ?? noTerms
-    for (const stage of perStage) if (totalSeconds(stage) > totalSeconds(slowest)) slowest = stage
-    terms = addTerms(terms, slowest)
+  const tokens = Math.min(promptTokens, prefillChunkTokens)
+  const firsts = path.stages.map((stage) => readTerms(sums, stage, { tokens, constants }))
+  const wholes =
+    tokens === promptTokens
+      ? firsts
+      : path.stages.map((stage) => readTerms(sums, stage, { tokens: promptTokens, constants }))
+  let pacing = 0
+  let longest = -Infinity
+  for (const [index, whole] of wholes.entries()) {
+    const rest = totalSeconds(whole) - totalSeconds(firsts[index] ?? noTerms)
+    if (rest <= longest) continue
+    longest = rest
+    pacing = index
   }
+  let hops = 0
+  for (const hop of path.hops) hops += hop.seconds + hop.secondsPerByte * tokens * sums.hidden * 2
+  let terms: Terms = { ...noTerms, hops }
+  for (const [index, first] of firsts.entries())
+    terms = addTerms(terms, index === pacing ? (wholes[index] ?? first) : first)
   return terms
 }

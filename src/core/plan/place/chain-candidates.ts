@@ -1,5 +1,5 @@
-// Pipelines, and tensor worlds in a row, of clusters small enough for all of them to be tried: the best
-// of every size, whatever the machines, their order and the cut.
+// Pipelines, and tensor worlds in a row, of clusters with few enough sets of machines for all of them to
+// be tried: the best of every size, whatever the machines, their order and the cut.
 import {
   type Candidate,
   type CandidateMaker,
@@ -8,8 +8,10 @@ import {
   costKey,
   evenWorlds,
 } from './candidates.ts'
-import { type Chain, type ChainUnit, type StageSpans, bestChains, spanSeconds } from './chains.ts'
-import { type Group, answerHopSeconds, bestLink } from './group.ts'
+import { type Chain, type ChainUnit, type StageSpans, paceOf, spanSeconds } from './chains.ts'
+import { type MachineClass, countsOfSize, membersOf } from './classes.ts'
+import { type Group, answerHopSeconds } from './group.ts'
+import { bestChains } from './paced-chains.ts'
 import { splitLayers } from './split.ts'
 import { type StageTemplate, stageCosts, stageSpans } from './stage-costs.ts'
 
@@ -19,47 +21,63 @@ const worldSizes = [2, 4] as const
 /** Sums this close are the same time, added up differently. */
 const asGood = 1 + 1e-12
 
+/** A stage made of the first machines of each class; a chain names others that are alike. */
 interface Stage extends ChainUnit {
   readonly template: StageTemplate
+  /** Which of the worlds that its machines can form. */
+  readonly choice: number
 }
+
+type Templates = (members: readonly number[]) => readonly StageTemplate[]
 
 export function chainCandidates(
   maker: CandidateMaker,
-  eligible: readonly number[],
-  pinned: readonly number[],
+  classes: readonly MachineClass[],
 ): Candidate[] {
   const spans = new Map<string, StageSpans>()
-  const stageOf = (template: StageTemplate): Stage => {
+  const spansOf = (template: StageTemplate): StageSpans => {
     const key = costKey(maker, template)
     let known = spans.get(key)
     if (known === undefined) {
       known = stageSpans(template, maker)
       spans.set(key, known)
     }
-    let mask = 0
-    for (const { machine } of template.members) mask |= 1 << eligible.indexOf(machine)
-    return { ...known, mask, template }
+    return known
   }
-  let mustUse = 0
-  for (const machine of pinned) mustUse |= 1 << eligible.indexOf(machine)
-  const chains = (stages: readonly Stage[], strategy: Candidate['strategy']): Candidate[] =>
-    bestOf(maker, stages, { strategy, machineCount: eligible.length, pinned: mustUse })
-  const found = chains(
-    eligible.map((machine) => stageOf(alone(machine))),
-    'pipeline',
+  const chains = (
+    ways: number,
+    strategy: Candidate['strategy'],
+    templates: Templates,
+  ): Candidate[] => {
+    const stages: Stage[] = countsOfSize(classes, ways).flatMap((counts) =>
+      templates(membersOf(classes, counts)).map((template, choice) => ({
+        ...spansOf(template),
+        counts,
+        template,
+        choice,
+      })),
+    )
+    return bestOf(maker, stages, { strategy, classes, templates })
+  }
+  const found = chains(1, 'pipeline', ([machine]) =>
+    machine === undefined ? [] : [alone(machine)],
   )
-  for (const ways of worldSizes) {
-    if (eligible.length < 2 * ways) continue
-    const stages = subsetsOf(eligible, ways).flatMap((part) => evenWorlds(maker, part).map(stageOf))
-    found.push(...chains(stages, 'tensor-pipeline'))
-  }
+  const machineCount = classes.reduce((sum, { machines }) => sum + machines.length, 0)
+  for (const ways of worldSizes)
+    if (machineCount >= 2 * ways)
+      found.push(...chains(ways, 'tensor-pipeline', (members) => evenWorlds(maker, members)))
   return found
 }
 
-function subsetsOf(items: readonly number[], size: number): number[][] {
-  if (size === 0) return [[]]
-  return items.flatMap((item, index) =>
-    subsetsOf(items.slice(index + 1), size - 1).map((rest) => [item, ...rest]),
+/** Seconds of an answer's hops from any machine of a class to any other of a class, by both. */
+function classHops(maker: CandidateMaker, classes: readonly MachineClass[]): number[][] {
+  const { bench } = maker
+  return classes.map((from) =>
+    classes.map((to) => {
+      const [a, b] = [from.machines[0], from === to ? to.machines[1] : to.machines[0]]
+      const link = a === undefined || b === undefined ? null : bench.cluster.link(a, b)
+      return link === null ? Infinity : answerHopSeconds(bench, link)
+    }),
   )
 }
 
@@ -68,26 +86,32 @@ function bestOf(
   stages: readonly Stage[],
   options: {
     readonly strategy: Candidate['strategy']
-    readonly machineCount: number
-    readonly pinned: number
+    readonly classes: readonly MachineClass[]
+    readonly templates: Templates
   },
 ): Candidate[] {
-  const { bench } = maker
+  const { classes } = options
+  const between = classHops(maker, classes)
   const hops = new Float64Array(stages.length * stages.length)
   for (const [from, a] of stages.entries())
-    for (const [to, b] of stages.entries()) {
-      const link =
-        (a.mask & b.mask) === 0 ? bestLink(bench, a.template.members, b.template.members) : null
-      hops[from * stages.length + to] = link === null ? Infinity : answerHopSeconds(bench, link)
-    }
+    for (const [to, b] of stages.entries())
+      hops[from * stages.length + to] = quickestHop(between, a.counts, b.counts)
   const hop = (from: number, to: number): number => hops[from * stages.length + to] ?? Infinity
-  const layerCount = bench.work.layers.length
-  const chains = bestChains({ ...options, units: stages, layerCount, hop })
+  const chains = bestChains({
+    units: stages,
+    classes: classes.map(({ machines, pinned }) => ({ size: machines.length, pinned })),
+    layerCount: maker.bench.work.layers.length,
+    hop,
+  })
   return [...chains.values()].flatMap((chain) => {
     const { units, bounds } = plainestOf(maker, stages, hop, chain)
+    const taken = classes.map(() => 0)
     const group: Group = {
       stages: units.flatMap((unit, index) => {
-        const template = stages[unit]?.template
+        const stage = stages[unit]
+        if (stage === undefined) return []
+        const members = nextMembers(classes, stage.counts, taken)
+        const template = options.templates(members)[stage.choice]
         return template === undefined
           ? []
           : [{ ...template, from: bounds[index] ?? 0, to: bounds[index + 1] ?? 0 }]
@@ -95,6 +119,37 @@ function bestOf(
     }
     return candidate(options.strategy, group)
   })
+}
+
+/** The best hop between a machine of the one and a machine of the other. */
+function quickestHop(
+  between: readonly (readonly number[])[],
+  a: readonly number[],
+  b: readonly number[],
+): number {
+  let least = Infinity
+  for (const [from, count] of a.entries()) {
+    if (count === 0) continue
+    for (const [to, other] of b.entries())
+      if (other > 0) least = Math.min(least, between[from]?.[to] ?? Infinity)
+  }
+  return least
+}
+
+/** Machines of each class that no stage has taken yet. */
+function nextMembers(
+  classes: readonly MachineClass[],
+  counts: readonly number[],
+  taken: number[],
+): number[] {
+  return classes
+    .flatMap(({ machines }, index) => {
+      const from = taken[index] ?? 0
+      const to = from + (counts[index] ?? 0)
+      taken[index] = to
+      return machines.slice(from, to)
+    })
+    .sort((a, b) => a - b)
 }
 
 /**
@@ -128,9 +183,10 @@ function plainestOf(
     for (const [index, unit] of units.entries()) {
       const stage = stages[unit]
       if (stage !== undefined)
-        seconds += spanSeconds(stage, bounds[index] ?? 0, bounds[index + 1] ?? 0)
+        seconds += spanSeconds(stage.own, bounds[index] ?? 0, bounds[index + 1] ?? 0)
       if (index > 0) seconds += hop(units[index - 1] ?? 0, unit)
     }
+    seconds += paceOf(stages, units, bounds)
     if (seconds <= chain.seconds * asGood) return { units, bounds }
   }
   return chain

@@ -1,26 +1,33 @@
 // The best chain of stages through any of the machines: every set, every order and every cut at once,
 // exactly, by dynamic programming over who was used, who came last and how far the layers went. Being
-// the least of all chains, it never gets worse when a machine or a link gets better.
+// the least of all chains, it never gets worse when a machine or a link gets better. Machines that can
+// be swapped are only counted: sixteen of one kind are seventeen sets, not 65,536.
 
 /** What may be one stage: a machine, or machines that share layers. */
 export interface ChainUnit extends StageSpans {
-  /** A bit per machine that it uses. */
-  readonly mask: number
+  /** How many machines of each class it uses. */
+  readonly counts: readonly number[]
 }
 
-/** Seconds of an answer for any run of layers on a stage. */
-export interface StageSpans {
-  /** For each first layer, how far a run may go that still fits. */
-  readonly reach: Int32Array
+/** Seconds for any run of layers on a stage. */
+export interface RunTimes {
   /** Of the first n layers, where layers simply add up. */
   readonly sums: Float64Array
   /** Of layers `from` to `to`, at from × (layers + 1) + to, where they do not; else null. */
   readonly spans: Float64Array | null
 }
 
+export interface StageSpans {
+  /** For each first layer, how far a run may go that still fits. */
+  readonly reach: Int32Array
+  /** Of an answer, but for the later chunks of a long prompt. */
+  readonly own: RunTimes
+  /** Of those chunks, which the stages read at the same time; null when there are none. */
+  readonly later: RunTimes | null
+}
+
 /** Seconds of layers `from` to `to`, which must fit. */
-export function spanSeconds(stage: StageSpans, from: number, to: number): number {
-  const { sums, spans } = stage
+export function spanSeconds({ sums, spans }: RunTimes, from: number, to: number): number {
   if (spans !== null) return spans[from * sums.length + to] ?? Infinity
   return (sums[to] ?? Infinity) - (sums[from] ?? 0)
 }
@@ -28,17 +35,19 @@ export function spanSeconds(stage: StageSpans, from: number, to: number): number
 export interface Chain {
   readonly units: readonly number[]
   readonly bounds: readonly number[]
+  /** Of an answer: what every stage adds, and the later chunks of the stage that takes longest. */
   readonly seconds: number
+  /** The part of it that is the later chunks. */
+  readonly pace: number
 }
 
 export interface ChainAsk {
   readonly units: readonly ChainUnit[]
-  readonly machineCount: number
+  /** Machines that can be swapped, by class: how many there are, and whether all must be used. */
+  readonly classes: readonly { readonly size: number; readonly pinned: boolean }[]
   readonly layerCount: number
   /** Seconds of an answer's hops from one unit to another; infinite without a link. */
   readonly hop: (from: number, to: number) => number
-  /** Machines that every chain must use, as bits. */
-  readonly pinned: number
 }
 
 /** The best of everything that ends with one unit, having used certain machines. */
@@ -61,60 +70,152 @@ interface Workspace {
   readonly queue: Int16Array
 }
 
-function createWorkspace(ask: ChainAsk): Workspace {
-  const size = ask.layerCount + 1
-  let states = 0
-  for (const unit of ask.units) states += 1 << (ask.machineCount - bitCount(unit.mask))
-  return {
-    seconds: new Float64Array(states * size).fill(Infinity),
-    from: new Int16Array(states * size).fill(-1),
-    source: new Int16Array(states * size).fill(-1),
-    arrive: new Float64Array(size),
-    queue: new Int16Array(size),
+/** A set of machines: how many of each class, and the sets left when a unit is taken out of it. */
+interface ChainSet {
+  readonly size: number
+  readonly hasPinned: boolean
+  readonly ends: readonly { readonly unit: number; readonly rest: number }[]
+}
+
+/** Sets are numbered so that every part of a set comes before it; the empty one is 0. */
+function chainSets(ask: ChainAsk): ChainSet[] {
+  const strides: number[] = []
+  let total = 1
+  for (const { size } of ask.classes) {
+    strides.push(total)
+    total *= size + 1
+  }
+  const weights = ask.units.map((unit) =>
+    unit.counts.reduce((sum, count, index) => sum + count * (strides[index] ?? 0), 0),
+  )
+  return Array.from({ length: total }, (_, code) => {
+    const counts = ask.classes.map(
+      ({ size }, index) => Math.floor(code / (strides[index] ?? 1)) % (size + 1),
+    )
+    return {
+      size: counts.reduce((sum, count) => sum + count, 0),
+      hasPinned: ask.classes.every(({ size, pinned }, index) => !pinned || counts[index] === size),
+      ends: ask.units.flatMap((unit, index) =>
+        unit.counts.every((count, position) => count <= (counts[position] ?? 0))
+          ? [{ unit: index, rest: code - (weights[index] ?? 0) }]
+          : [],
+      ),
+    }
+  })
+}
+
+/** Finds the best chain of two stages or more for every number of machines, within a pace if asked. */
+export type ChainSearch = (paceMax: number) => Map<number, Chain>
+
+export function chainSearch(ask: ChainAsk): ChainSearch {
+  const { layerCount } = ask
+  const sets = chainSets(ask)
+  const states = sets.reduce((sum, { ends }) => sum + ends.length, 0)
+  const space: Workspace = {
+    seconds: new Float64Array(states * (layerCount + 1)),
+    from: new Int16Array(states * (layerCount + 1)),
+    source: new Int16Array(states * (layerCount + 1)),
+    arrive: new Float64Array(layerCount + 1),
+    queue: new Int16Array(layerCount + 1),
+  }
+  return (paceMax) => {
+    space.seconds.fill(Infinity)
+    return searchWithin(ask, { sets, space, units: withinPace(ask.units, paceMax) })
   }
 }
 
-/** The best chain of two stages or more for every number of machines. */
-export function bestChains(ask: ChainAsk): Map<number, Chain> {
-  const { units, layerCount } = ask
-  const space = createWorkspace(ask)
-  const states = new Map<number, State[]>()
+function searchWithin(
+  ask: ChainAsk,
+  options: {
+    readonly sets: readonly ChainSet[]
+    readonly space: Workspace
+    readonly units: readonly ChainUnit[]
+  },
+): Map<number, Chain> {
+  const { layerCount } = ask
+  const { space } = options
+  const found: (readonly State[])[] = []
   const best = new Map<number, { state: State; seconds: number }>()
   let at = 0
-  for (let mask = 1; mask < 1 << ask.machineCount; mask++) {
+  for (const [code, { size, hasPinned, ends }] of options.sets.entries()) {
     const here: State[] = []
-    const size = bitCount(mask)
-    for (const [index, unit] of units.entries()) {
-      if ((unit.mask & mask) !== unit.mask) continue
-      const rest = mask ^ unit.mask
-      const state: State = { unit: index, at, previous: states.get(rest) ?? [] }
+    for (const { unit: index, rest } of ends) {
+      const unit = options.units[index]
+      if (unit === undefined) continue
+      const state: State = { unit: index, at, previous: found[rest] ?? [] }
       if (rest === 0) firstStage(space, unit, at)
       else if (!nextStage(ask, space, unit, state)) continue
       at += layerCount + 1
       here.push(state)
-      if (rest === 0 || (mask & ask.pinned) !== ask.pinned) continue
+      if (rest === 0 || !hasPinned) continue
       const seconds = space.seconds[state.at + layerCount] ?? Infinity
       if (seconds < (best.get(size)?.seconds ?? Infinity)) best.set(size, { state, seconds })
     }
-    if (here.length > 0) states.set(mask, here)
+    found[code] = here
   }
   return new Map(
-    [...best].map(([size, { state, seconds }]) => [
-      size,
-      { ...traced(space, state, layerCount), seconds },
-    ]),
+    [...best].map(([size, { state, seconds }]) => {
+      const { units, bounds } = traced(space, state, layerCount)
+      const pace = paceOf(ask.units, units, bounds)
+      return [size, { units, bounds, seconds: seconds + pace, pace }]
+    }),
   )
 }
 
-function bitCount(mask: number): number {
-  let count = 0
-  for (let rest = mask; rest !== 0; rest &= rest - 1) count++
-  return count
+/** The later chunks of whichever stage takes longest for them. */
+export function paceOf(
+  all: readonly ChainUnit[],
+  units: readonly number[],
+  bounds: readonly number[],
+): number {
+  let pace = 0
+  for (const [index, unit] of units.entries()) {
+    const later = all[unit]?.later ?? null
+    if (later !== null)
+      pace = Math.max(pace, spanSeconds(later, bounds[index] ?? 0, bounds[index + 1] ?? 0))
+  }
+  return pace
+}
+
+/** The same units, but no run of theirs may take longer over the later chunks than this. */
+function withinPace(units: readonly ChainUnit[], paceMax: number): readonly ChainUnit[] {
+  if (paceMax === Infinity) return units
+  // Units of one kind share their times: each kind is worked out once.
+  const known = new Map<RunTimes, StageSpans>()
+  return units.map((unit) => {
+    if (unit.later === null) return unit
+    let spans = known.get(unit.later)
+    if (spans === undefined) {
+      spans = stageWithinPace(unit, unit.later, paceMax)
+      known.set(unit.later, spans)
+    }
+    return { ...unit, reach: spans.reach, own: spans.own }
+  })
+}
+
+function stageWithinPace(stage: StageSpans, later: RunTimes, paceMax: number): StageSpans {
+  const size = stage.reach.length
+  const { own } = stage
+  if (own.spans === null) {
+    const reach = new Int32Array(size)
+    let to = 0
+    for (let from = 0; from < size - 1; from++) {
+      to = Math.max(to, from)
+      while (to < (stage.reach[from] ?? 0) && spanSeconds(later, from, to + 1) <= paceMax) to++
+      reach[from] = to
+    }
+    return { ...stage, reach }
+  }
+  const spans = own.spans.slice()
+  for (let from = 0; from < size - 1; from++)
+    for (let to = from + 1; to <= (stage.reach[from] ?? from); to++)
+      if (spanSeconds(later, from, to) > paceMax) spans[from * size + to] = Infinity
+  return { ...stage, own: { ...own, spans } }
 }
 
 function firstStage(space: Workspace, unit: ChainUnit, at: number): void {
   for (let to = 1; to <= (unit.reach[0] ?? 0); to++) {
-    space.seconds[at + to] = spanSeconds(unit, 0, to)
+    space.seconds[at + to] = spanSeconds(unit.own, 0, to)
     space.from[at + to] = 0
   }
 }
@@ -138,7 +239,7 @@ function nextStage(ask: ChainAsk, space: Workspace, unit: ChainUnit, state: Stat
     }
   }
   if (!any) return false
-  if (unit.spans === null) addUp(space, unit, state.at)
+  if (unit.own.spans === null) addUp(space, unit, state.at)
   else tryAll(space, unit, state.at)
   return true
 }
@@ -149,7 +250,8 @@ function nextStage(ask: ChainAsk, space: Workspace, unit: ChainUnit, state: Stat
  */
 function addUp(space: Workspace, unit: ChainUnit, at: number): void {
   const { arrive, queue, seconds, from } = space
-  const { sums, reach } = unit
+  const { reach } = unit
+  const { sums } = unit.own
   let head = 0
   let tail = 0
   const gain = (start: number): number => (arrive[start] ?? Infinity) - (sums[start] ?? 0)
@@ -174,7 +276,7 @@ function tryAll(space: Workspace, unit: ChainUnit, at: number): void {
     if (sofar === Infinity) continue
     const farthest = unit.reach[start] ?? start
     for (let to = start + 1; to <= farthest; to++) {
-      const value = sofar + spanSeconds(unit, start, to)
+      const value = sofar + spanSeconds(unit.own, start, to)
       if (value >= (seconds[at + to] ?? Infinity)) continue
       seconds[at + to] = value
       from[at + to] = start

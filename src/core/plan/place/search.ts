@@ -15,11 +15,12 @@ import {
   tensorPipelineCandidates,
 } from './candidates.ts'
 import { chainCandidates } from './chain-candidates.ts'
+import { machineClasses } from './classes.ts'
 import type { Cluster } from './cluster.ts'
 import { type Bench, createBench } from './group.ts'
 import { quickScore } from './policy.ts'
 import { type Rates, groupRates } from './rates.ts'
-import { exhaustiveMachinesMax, machineSets } from './sets.ts'
+import { areFew, machineSets } from './sets.ts'
 import type { SplitAim } from './split.ts'
 
 export interface Found {
@@ -144,13 +145,12 @@ export function search(
     const best = kept.get(key)
     if (best === undefined || score > best.score) kept.set(key, { candidate, rates, score })
   }
-  const exact = options.eligible.length <= exhaustiveMachinesMax
-  if (exact)
-    for (const candidate of chainCandidates(maker, options.eligible, options.pinned))
-      keep(candidate)
+  const classes = machineClasses(options.cluster, options.eligible, options.pinned)
+  const exact = areFew(classes)
+  if (exact) for (const candidate of chainCandidates(maker, classes)) keep(candidate)
   // Other goals also cut layers in other ways, along the orders that are likely to be good.
   const chainsFound = exact && maker.aims.every((aim) => aim === 'sum')
-  for (const members of machineSets(options.cluster, options.eligible, options.pinned)) {
+  for (const members of machineSets(options.cluster, classes)) {
     if (freeBytes(options.cluster, members) < weights) continue
     for (const candidate of onSet(maker, members, chainsFound)) keep(candidate)
   }

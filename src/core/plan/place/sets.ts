@@ -1,9 +1,17 @@
 // Which sets of machines are worth trying. All of them while they are few; beyond that, sets grown
 // from the machines that matter, by speed, by memory and by how well they are linked.
+import { type MachineClass, countsOfSize, membersOf, setCount } from './classes.ts'
 import type { Cluster } from './cluster.ts'
 
-/** Up to this many machines every set is tried. */
-export const exhaustiveMachinesMax = 8
+/**
+ * Up to this many sets all are tried: nine machines of nine kinds, or sixteen of three, even if one of
+ * them or one link is unlike the rest.
+ */
+const everySetMax = 729
+
+export const areFew = (classes: readonly MachineClass[]): boolean =>
+  setCount(classes) <= everySetMax
+
 /** Up to this many, every pair is tried. */
 const everyPairMachinesMax = 24
 /** Distinct machines to grow from, and sizes to try, in larger clusters. */
@@ -36,11 +44,17 @@ function setKey(cluster: Cluster, members: readonly number[]): string {
   return `${machines.join(',')}#${links.sort((a, b) => a - b).join(',')}`
 }
 
-function allSubsets(indices: readonly number[]): number[][] {
-  const subsets: number[][] = []
-  for (let mask = 1; mask < 1 << indices.length; mask++)
-    subsets.push(indices.filter((_, position) => (mask & (1 << position)) !== 0))
-  return subsets
+/** Every set there is, those alike once. */
+function everySet(classes: readonly MachineClass[]): number[][] {
+  const all = classes.reduce((sum, { machines }) => sum + machines.length, 0)
+  const sets: number[][] = []
+  for (let size = 1; size <= all; size++)
+    for (const counts of countsOfSize(classes, size))
+      if (
+        classes.every(({ machines, pinned }, index) => !pinned || counts[index] === machines.length)
+      )
+        sets.push(membersOf(classes, counts))
+  return sets
 }
 
 type Preference = (cluster: Cluster, members: readonly number[], candidate: number) => number
@@ -106,35 +120,28 @@ function seeds(cluster: Cluster, eligible: readonly number[]): number[] {
 }
 
 /** Sets to try, each once, smallest first. `pinned` machines are in all of them. */
-export function machineSets(
-  cluster: Cluster,
-  eligible: readonly number[],
-  pinned: readonly number[],
-): number[][] {
+export function machineSets(cluster: Cluster, classes: readonly MachineClass[]): number[][] {
+  if (areFew(classes)) return everySet(classes)
+  const pinned = classes.flatMap((one) => (one.pinned ? one.machines : []))
+  const eligible = classes.flatMap(({ machines }) => machines).sort((a, b) => a - b)
   const found = new Map<string, number[]>()
-  const exhaustive = eligible.length <= exhaustiveMachinesMax
   const keep = (members: readonly number[]): void => {
     if (!pinned.every((index) => members.includes(index))) return
     const sorted = [...members].sort((a, b) => a - b)
-    // Few sets need no thinning out, unless all links are alike and machines can be swapped freely.
-    const exact = pinned.length > 0 || (exhaustive && !cluster.uniform)
-    const key = exact ? sorted.join(',') : setKey(cluster, sorted)
+    const key = pinned.length > 0 ? sorted.join(',') : setKey(cluster, sorted)
     if (!found.has(key)) found.set(key, sorted)
   }
-  if (exhaustive) for (const subset of allSubsets(eligible)) keep(subset)
-  else {
-    for (const index of eligible) keep([index])
-    if (eligible.length <= everyPairMachinesMax)
-      for (const [position, a] of eligible.entries())
-        for (const b of eligible.slice(position + 1)) keep([a, b])
-    const sizes = sizesUpTo(eligible.length)
-    const from = pinned.length > 0 ? pinned.slice(0, 1) : seeds(cluster, eligible)
-    for (const seed of from)
-      for (const prefer of preferences) {
-        const free = grow(cluster, seed, eligible, prefer)
-        const order = [...pinned, ...free.filter((index) => !pinned.includes(index))]
-        for (const size of sizes) if (size >= pinned.length) keep(order.slice(0, size))
-      }
-  }
+  for (const index of eligible) keep([index])
+  if (eligible.length <= everyPairMachinesMax)
+    for (const [position, a] of eligible.entries())
+      for (const b of eligible.slice(position + 1)) keep([a, b])
+  const sizes = sizesUpTo(eligible.length)
+  const from = pinned.length > 0 ? pinned.slice(0, 1) : seeds(cluster, eligible)
+  for (const seed of from)
+    for (const prefer of preferences) {
+      const free = grow(cluster, seed, eligible, prefer)
+      const order = [...pinned, ...free.filter((index) => !pinned.includes(index))]
+      for (const size of sizes) if (size >= pinned.length) keep(order.slice(0, size))
+    }
   return [...found.values()].sort((a, b) => a.length - b.length)
 }

@@ -1,7 +1,7 @@
 // How much of each layer a rank holds when ranks are unequal: whole heads and whole experts, dealt so
 // that an answer is there soonest.
 import { rankTerms } from '../cost/decode.ts'
-import { prefillChunkTokens, rankChunkTerms } from '../cost/prefill.ts'
+import { rankReadTerms } from '../cost/prefill.ts'
 import { totalSeconds } from '../cost/terms.ts'
 import type { ModelShape } from '../model/shape.ts'
 import { stageWork } from '../model/sums.ts'
@@ -96,15 +96,16 @@ function createRank(deal: Deal, machine: ClusterMachine, rankCount: number): Dea
       units,
       (share) => typicalAnswerTokens * totalSeconds(rankTerms(run, { figures, share })),
     ),
-    prefill: byUnits(units, (share) => {
-      let seconds = 0
-      for (let before = 0; before < promptTokens; before += prefillChunkTokens) {
-        const tokens = Math.min(prefillChunkTokens, promptTokens - before)
-        const options = { tokens, before, constants }
-        seconds += totalSeconds(rankChunkTerms(bench.prefill, stage, { figures, share }, options))
-      }
-      return seconds
-    }),
+    prefill: byUnits(units, (share) =>
+      totalSeconds(
+        rankReadTerms(
+          bench.prefill,
+          stage,
+          { figures, share },
+          { tokens: promptTokens, constants },
+        ),
+      ),
+    ),
   }
 }
 

@@ -2,10 +2,10 @@
 // counts, time of a step where many do, or the memory it takes.
 import { stageTerms } from '../cost/decode.ts'
 import type { CollectiveRegime } from '../cost/links.ts'
-import { type PrefillStage, chunkTerms, prefillChunkTokens } from '../cost/prefill.ts'
+import { type PrefillStage, prefillChunkTokens, readTerms } from '../cost/prefill.ts'
 import { totalSeconds } from '../cost/terms.ts'
 import { type StageWork, noWork, stageWork } from '../model/sums.ts'
-import type { StageSpans } from './chains.ts'
+import type { RunTimes, StageSpans } from './chains.ts'
 import { type Bench, type GroupStage, typicalAnswerTokens } from './group.ts'
 import { rankMemoryBytes } from './memory.ts'
 import { type SplitAim, type StageCosts, reachOf } from './split.ts'
@@ -100,27 +100,35 @@ function answerSeconds(template: StageTemplate, options: CostOptions): LayerSeco
   const read = promptSeconds(template, options)
   return {
     head: typicalAnswerTokens * step.head,
-    layer: (index) => read(index, index + 1) + typicalAnswerTokens * step.layer(index),
+    layer: (index) => {
+      const first = read.first(index, index + 1)
+      const later = read.isOneChunk ? 0 : read.whole(index, index + 1) - first
+      return first + overlappedShare * later + typicalAnswerTokens * step.layer(index)
+    },
   }
 }
 
+type RunSeconds = (from: number, to: number) => number
+
+/** The first chunk of the prompt, and all of it. */
 function promptSeconds(
   template: StageTemplate,
   options: Pick<CostOptions, 'bench' | 'regime'>,
-): (from: number, to: number) => number {
+): { readonly first: RunSeconds; readonly whole: RunSeconds; readonly isOneChunk: boolean } {
   const { bench, regime } = options
   const ranks = ranksOf(bench, template)
   const allReduce = template.world?.allReduce(regime) ?? null
   const { promptTokens, constants } = bench
-  return (from, to) => {
-    const stage: PrefillStage = { from, to, ranks, sharing: template.sharing, allReduce }
-    let seconds = 0
-    for (let before = 0; before < promptTokens; before += prefillChunkTokens) {
-      const tokens = Math.min(prefillChunkTokens, promptTokens - before)
-      const chunk = totalSeconds(chunkTerms(bench.prefill, stage, { tokens, before, constants }))
-      seconds += before === 0 ? chunk : overlappedShare * chunk
+  const reading =
+    (tokens: number): RunSeconds =>
+    (from, to) => {
+      const stage: PrefillStage = { from, to, ranks, sharing: template.sharing, allReduce }
+      return totalSeconds(readTerms(bench.prefill, stage, { tokens, constants }))
     }
-    return seconds
+  return {
+    first: reading(Math.min(promptTokens, prefillChunkTokens)),
+    whole: reading(promptTokens),
+    isOneChunk: promptTokens <= prefillChunkTokens,
   }
 }
 
@@ -139,40 +147,63 @@ export function stageSpans(
   const { bench } = options
   const count = bench.work.layers.length
   const reach = reachOf(count, (from, to) => fits(bench, template, from, to))
-  const secondsOf = runSeconds(template, options)
-  const sums = new Float64Array(count + 1)
-  for (let layer = 0; layer < count; layer++)
-    sums[layer + 1] = (sums[layer] ?? 0) + secondsOf(layer, layer + 1)
-  const whole = secondsOf(0, count)
-  if ((sums[count] ?? 0) - whole <= asGood * whole) return { reach, sums, spans: null }
-  const spans = new Float64Array((count + 1) ** 2).fill(Infinity)
-  for (let from = 0; from < count; from++)
-    for (let to = from + 1; to <= (reach[from] ?? from); to++)
-      spans[from * (count + 1) + to] = secondsOf(from, to)
-  return { reach, sums, spans }
+  const { first, whole, isOneChunk } = promptSeconds(template, options)
+  const write = writeSeconds(template, options)
+  const own = oncePerRun(bench, (from, to) => first(from, to) + write(from, to))
+  if (isOneChunk) return { reach, own: runTimes(own, reach, addsUp(own, count)), later: null }
+  const all = oncePerRun(bench, whole)
+  const later = oncePerRun(bench, (from, to) => all(from, to) - first(from, to))
+  const plain = addsUp(own, count) && addsUp(all, count)
+  return { reach, own: runTimes(own, reach, plain), later: runTimes(later, reach, plain) }
 }
 
-/** Seconds of an answer for layers `from` to `to`, computed once for runs that hold the same. */
-function runSeconds(
+function addsUp(secondsOf: RunSeconds, count: number): boolean {
+  let sum = 0
+  for (let layer = 0; layer < count; layer++) sum += secondsOf(layer, layer + 1)
+  const whole = secondsOf(0, count)
+  return sum - whole <= asGood * whole
+}
+
+function runTimes(secondsOf: RunSeconds, reach: Int32Array, plain: boolean): RunTimes {
+  const size = reach.length
+  const sums = new Float64Array(size)
+  for (let layer = 0; layer < size - 1; layer++)
+    sums[layer + 1] = (sums[layer] ?? 0) + secondsOf(layer, layer + 1)
+  if (plain) return { sums, spans: null }
+  const spans = new Float64Array(size ** 2).fill(Infinity)
+  for (let from = 0; from < size - 1; from++)
+    for (let to = from + 1; to <= (reach[from] ?? from); to++)
+      spans[from * size + to] = secondsOf(from, to)
+  return { sums, spans }
+}
+
+/** Writing a typical answer with layers `from` to `to`. */
+function writeSeconds(
   template: StageTemplate,
   options: Pick<CostOptions, 'bench' | 'regime'>,
-): (from: number, to: number) => number {
+): RunSeconds {
   const { bench, regime } = options
-  const read = promptSeconds(template, options)
   const sums = bench.decode(1)
   const ranks = ranksOf(bench, template)
   const allReduce = template.world?.allReduce(regime) ?? null
   const { sharing } = template
   const activationBytes = bench.work.hidden * 2
+  return (from, to) => {
+    const work = stageWork(sums, from, to)
+    const terms = stageTerms({ work, ranks, sharing, allReduce, activationBytes })
+    return typicalAnswerTokens * totalSeconds(terms)
+  }
+}
+
+/** Runs that hold the same are computed once. */
+function oncePerRun(bench: Bench, compute: RunSeconds): RunSeconds {
   const runKey = runKeys(bench)
   const known = new Map<number, number>()
   return (from, to) => {
     const key = runKey(from, to)
     let seconds = known.get(key)
     if (seconds === undefined) {
-      const work = stageWork(sums, from, to)
-      const step = totalSeconds(stageTerms({ work, ranks, sharing, allReduce, activationBytes }))
-      seconds = read(from, to) + typicalAnswerTokens * step
+      seconds = compute(from, to)
       known.set(key, seconds)
     }
     return seconds
