@@ -351,6 +351,11 @@ test('placeModel() answers at once for 16 machines and in half a second for 64',
     '3xM3Ultra-512+2xM3Ultra-256+2xM4Max-128+2xM4Max-64+2xM4Pro-64+M4Pro-48+M2Ultra-192+M2Ultra-128+M5Max-128+DGXSpark-128'
   const cases = [
     { cluster: '16xM3Ultra-512,10gbe', name: 'llama-3.1-405b', limitMs: 50 },
+    {
+      cluster: '6xM3Ultra-512+5xM4Max-128+5xM4Pro-64,10gbe',
+      name: 'qwen3-235b-a22b',
+      limitMs: 50,
+    },
     { cluster: `${mix},10gbe`, name: 'glm-5', limitMs: 50 },
     {
       cluster: `${Array.from({ length: 4 }, () => mix).join('+')},10gbe`,
@@ -360,7 +365,7 @@ test('placeModel() answers at once for 16 machines and in half a second for 64',
   ]
   for (const { cluster, name, limitMs } of cases) {
     const asked = request(name, cluster, { abilities: everything, regime: null })
-    const times = Array.from({ length: 9 }, () => {
+    const times = Array.from({ length: 25 }, () => {
       // Processor time, not the clock: a busy computer is no slower planner.
       const start = process.cpuUsage()
       placeModel(asked)
@@ -368,9 +373,9 @@ test('placeModel() answers at once for 16 machines and in half a second for 64',
       return (user + system) / 1000
     }).sort((a, b) => a - b)
     console.log(
-      `${asked.machines.length} machines, ${name}: best ${(times[0] ?? 0).toFixed(1)} ms, median ${(times[4] ?? 0).toFixed(1)} ms`,
+      `${asked.machines.length} machines, ${name}: best ${(times[0] ?? 0).toFixed(1)} ms, median ${(times[12] ?? 0).toFixed(1)} ms`,
     )
-    // The best of nine: what the computation takes when the box does nothing else.
+    // The best of them: what the computation takes when the box does nothing else.
     assert.ok((times[0] ?? Infinity) < limitMs, `${times.join(', ')} ms`)
   }
 })

@@ -109,7 +109,8 @@ function cut(
         return known
       })
       bounds = splitLayers(costs, work.layers.length, aim === 'sum' ? 'sum' : 'most')
-      if (aim === 'sum' && bounds !== null) bounds = evenIfAsGood(costs, bounds)
+      const areAlike = keys.every((key) => key === keys[0])
+      if (aim === 'sum' && areAlike && bounds !== null) bounds = evenIfAsGood(costs, bounds)
       maker.splits.set(splitKey, bounds)
     }
     if (bounds === null) return []

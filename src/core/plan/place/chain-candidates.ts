@@ -8,7 +8,14 @@ import {
   costKey,
   evenWorlds,
 } from './candidates.ts'
-import { type Chain, type ChainUnit, type StageSpans, paceOf, spanSeconds } from './chains.ts'
+import {
+  type Chain,
+  type ChainAsk,
+  type ChainUnit,
+  type StageSpans,
+  paceOf,
+  spanSeconds,
+} from './chains.ts'
 import { type MachineClass, countsOfSize, membersOf } from './classes.ts'
 import { type Group, answerHopSeconds } from './group.ts'
 import { bestChains } from './paced-chains.ts'
@@ -30,10 +37,12 @@ interface Stage extends ChainUnit {
 
 type Templates = (members: readonly number[]) => readonly StageTemplate[]
 
+/** `secondsMax` says how soon another plan has its answer: what takes longer need not be the best. */
 export function chainCandidates(
   maker: CandidateMaker,
   classes: readonly MachineClass[],
-): Candidate[] {
+  options: { readonly keep: (candidate: Candidate) => void; readonly secondsMax: () => number },
+): void {
   const spans = new Map<string, StageSpans>()
   const spansOf = (template: StageTemplate): StageSpans => {
     const key = costKey(maker, template)
@@ -44,11 +53,7 @@ export function chainCandidates(
     }
     return known
   }
-  const chains = (
-    ways: number,
-    strategy: Candidate['strategy'],
-    templates: Templates,
-  ): Candidate[] => {
+  const chains = (ways: number, strategy: Candidate['strategy'], templates: Templates): void => {
     const stages: Stage[] = countsOfSize(classes, ways).flatMap((counts) =>
       templates(membersOf(classes, counts)).map((template, choice) => ({
         ...spansOf(template),
@@ -57,16 +62,15 @@ export function chainCandidates(
         choice,
       })),
     )
-    return bestOf(maker, stages, { strategy, classes, templates })
+    const secondsMax = options.secondsMax()
+    for (const made of bestOf(maker, stages, { strategy, classes, templates, secondsMax }))
+      options.keep(made)
   }
-  const found = chains(1, 'pipeline', ([machine]) =>
-    machine === undefined ? [] : [alone(machine)],
-  )
+  chains(1, 'pipeline', ([machine]) => (machine === undefined ? [] : [alone(machine)]))
   const machineCount = classes.reduce((sum, { machines }) => sum + machines.length, 0)
   for (const ways of worldSizes)
     if (machineCount >= 2 * ways)
-      found.push(...chains(ways, 'tensor-pipeline', (members) => evenWorlds(maker, members)))
-  return found
+      chains(ways, 'tensor-pipeline', (members) => evenWorlds(maker, members))
 }
 
 /** Seconds of an answer's hops from any machine of a class to any other of a class, by both. */
@@ -88,6 +92,7 @@ function bestOf(
     readonly strategy: Candidate['strategy']
     readonly classes: readonly MachineClass[]
     readonly templates: Templates
+    readonly secondsMax: number
   },
 ): Candidate[] {
   const { classes } = options
@@ -97,12 +102,13 @@ function bestOf(
     for (const [to, b] of stages.entries())
       hops[from * stages.length + to] = quickestHop(between, a.counts, b.counts)
   const hop = (from: number, to: number): number => hops[from * stages.length + to] ?? Infinity
-  const chains = bestChains({
+  const ask: ChainAsk = {
     units: stages,
     classes: classes.map(({ machines, pinned }) => ({ size: machines.length, pinned })),
     layerCount: maker.bench.work.layers.length,
     hop,
-  })
+  }
+  const chains = bestChains(ask, options.secondsMax)
   return [...chains.values()].flatMap((chain) => {
     const { units, bounds } = plainestOf(maker, stages, hop, chain)
     const taken = classes.map(() => 0)
@@ -164,6 +170,8 @@ function plainestOf(
 ): Pick<Chain, 'units' | 'bounds'> {
   const { bench, regime } = maker
   const layerCount = bench.work.layers.length
+  const kinds = new Set(chain.units.map((unit) => stages[unit]?.own))
+  if (kinds.size > 1) return chain
   const inOrder = [...chain.units].sort((a, b) => a - b)
   for (const units of [inOrder, chain.units]) {
     const costs = units.flatMap((unit) => {

@@ -56,6 +56,9 @@ interface State {
   /** Where its figures begin in the workspace. */
   readonly at: number
   readonly previous: readonly State[]
+  /** Between these layers it can end; all others are out of reach. */
+  first: number
+  last: number
 }
 
 /** Figures of all states in a few long arrays: thousands of short ones would be slow to make. */
@@ -104,8 +107,14 @@ function chainSets(ask: ChainAsk): ChainSet[] {
   })
 }
 
-/** Finds the best chain of two stages or more for every number of machines, within a pace if asked. */
-export type ChainSearch = (paceMax: number) => Map<number, Chain>
+/** What is looked for: nothing of a slower pace, and nothing that takes this long, its pace left out. */
+export interface ChainLimits {
+  readonly paceMax: number
+  readonly restMax: number
+}
+
+/** Finds the best chain of two stages or more for every number of machines. */
+export type ChainSearch = (limits: ChainLimits) => Map<number, Chain>
 
 export function chainSearch(ask: ChainAsk): ChainSearch {
   const { layerCount } = ask
@@ -118,33 +127,55 @@ export function chainSearch(ask: ChainAsk): ChainSearch {
     arrive: new Float64Array(layerCount + 1),
     queue: new Int16Array(layerCount + 1),
   }
-  return (paceMax) => {
+  return ({ paceMax, restMax }) => {
     space.seconds.fill(Infinity)
-    return searchWithin(ask, { sets, space, units: withinPace(ask.units, paceMax) })
+    const units = withinPace(ask.units, paceMax)
+    const left = restMax === Infinity ? null : leastLeft(units, layerCount)
+    return searchWithin(ask, { sets, space, units, restMax, left })
   }
 }
 
-function searchWithin(
-  ask: ChainAsk,
-  options: {
-    readonly sets: readonly ChainSet[]
-    readonly space: Workspace
-    readonly units: readonly ChainUnit[]
-  },
-): Map<number, Chain> {
+/**
+ * By layer: the least that the layers from there on can take, if every stage could be used again and
+ * hops cost nothing. No chain does better.
+ */
+function leastLeft(units: readonly ChainUnit[], layerCount: number): Float64Array {
+  const left = new Float64Array(layerCount + 1).fill(Infinity)
+  left[layerCount] = 0
+  const kinds = new Map(units.map((unit) => [unit.own, unit]))
+  for (let from = layerCount - 1; from >= 0; from--)
+    for (const unit of kinds.values())
+      for (let to = from + 1; to <= (unit.reach[from] ?? from); to++) {
+        const seconds = spanSeconds(unit.own, from, to) + (left[to] ?? Infinity)
+        if (seconds < (left[from] ?? Infinity)) left[from] = seconds
+      }
+  return left
+}
+
+/** One search: its limits, and the least that comes after each layer where they matter. */
+interface SearchRun {
+  readonly sets: readonly ChainSet[]
+  readonly space: Workspace
+  readonly units: readonly ChainUnit[]
+  readonly restMax: number
+  readonly left: Float64Array | null
+}
+
+function searchWithin(ask: ChainAsk, run: SearchRun): Map<number, Chain> {
   const { layerCount } = ask
-  const { space } = options
+  const { space } = run
   const found: (readonly State[])[] = []
   const best = new Map<number, { state: State; seconds: number }>()
   let at = 0
-  for (const [code, { size, hasPinned, ends }] of options.sets.entries()) {
+  for (const [code, { size, hasPinned, ends }] of run.sets.entries()) {
     const here: State[] = []
     for (const { unit: index, rest } of ends) {
-      const unit = options.units[index]
+      const unit = run.units[index]
       if (unit === undefined) continue
-      const state: State = { unit: index, at, previous: found[rest] ?? [] }
-      if (rest === 0) firstStage(space, unit, at)
-      else if (!nextStage(ask, space, unit, state)) continue
+      const state: State = { unit: index, at, previous: found[rest] ?? [], first: 1, last: 0 }
+      if (rest === 0) firstStage(space, unit, state)
+      else nextStage(ask, run, unit, state)
+      if (state.last < state.first) continue
       at += layerCount + 1
       here.push(state)
       if (rest === 0 || !hasPinned) continue
@@ -213,49 +244,60 @@ function stageWithinPace(stage: StageSpans, later: RunTimes, paceMax: number): S
   return { ...stage, own: { ...own, spans } }
 }
 
-function firstStage(space: Workspace, unit: ChainUnit, at: number): void {
-  for (let to = 1; to <= (unit.reach[0] ?? 0); to++) {
-    space.seconds[at + to] = spanSeconds(unit.own, 0, to)
-    space.from[at + to] = 0
+function firstStage(space: Workspace, unit: ChainUnit, state: State): void {
+  state.last = unit.reach[0] ?? 0
+  for (let to = 1; to <= state.last; to++) {
+    space.seconds[state.at + to] = spanSeconds(unit.own, 0, to)
+    space.from[state.at + to] = 0
   }
 }
 
-/** False when nothing leads here. */
-function nextStage(ask: ChainAsk, space: Workspace, unit: ChainUnit, state: State): boolean {
-  const { seconds, source } = space
-  const arrive = space.arrive.fill(Infinity)
-  let any = false
+function nextStage(ask: ChainAsk, run: SearchRun, unit: ChainUnit, state: State): void {
+  const { space, left, restMax } = run
+  const { seconds, source, arrive } = space
+  arrive.fill(Infinity)
+  let first = ask.layerCount
+  let last = 0
   for (let position = 0; position < state.previous.length; position++) {
     const previous = state.previous[position]
     if (previous === undefined) continue
     const hop = ask.hop(previous.unit, state.unit)
     if (hop === Infinity) continue
-    for (let layer = 1; layer < ask.layerCount; layer++) {
+    const end = Math.min(previous.last, ask.layerCount - 1)
+    for (let layer = previous.first; layer <= end; layer++) {
       const value = (seconds[previous.at + layer] ?? Infinity) + hop
       if (value >= (arrive[layer] ?? Infinity)) continue
+      if (left !== null && value + (left[layer] ?? 0) >= restMax) continue
       arrive[layer] = value
       source[state.at + layer] = position
-      any = true
+      if (layer < first) first = layer
+      if (layer > last) last = layer
     }
   }
-  if (!any) return false
-  if (unit.own.spans === null) addUp(space, unit, state.at)
-  else tryAll(space, unit, state.at)
-  return true
+  if (first > last) return
+  if (unit.own.spans === null) addUp(space, unit, state, { first, last })
+  else tryAll(space, unit, state, { first, last })
+}
+
+/** Layers that the stage may begin with. */
+interface Starts {
+  readonly first: number
+  readonly last: number
 }
 
 /**
  * Where layers add up: the least of arrive(from) − sum(from) over the starts that reach `to`, a window
  * that only moves forward.
  */
-function addUp(space: Workspace, unit: ChainUnit, at: number): void {
+function addUp(space: Workspace, unit: ChainUnit, state: State, starts: Starts): void {
   const { arrive, queue, seconds, from } = space
   const { reach } = unit
   const { sums } = unit.own
   let head = 0
   let tail = 0
   const gain = (start: number): number => (arrive[start] ?? Infinity) - (sums[start] ?? 0)
-  for (let to = 2; to < arrive.length; to++) {
+  const end = reach[starts.last] ?? 0
+  for (let to = starts.first + 1; to <= end; to++) {
     const value = gain(to - 1)
     if (value !== Infinity) {
       while (tail > head && gain(queue[tail - 1] ?? 0) >= value) tail--
@@ -264,24 +306,34 @@ function addUp(space: Workspace, unit: ChainUnit, at: number): void {
     while (tail > head && (reach[queue[head] ?? 0] ?? 0) < to) head++
     if (tail === head) continue
     const start = queue[head] ?? 0
-    seconds[at + to] = gain(start) + (sums[to] ?? Infinity)
-    from[at + to] = start
+    seconds[state.at + to] = gain(start) + (sums[to] ?? Infinity)
+    from[state.at + to] = start
+    widen(state, to)
   }
 }
 
-function tryAll(space: Workspace, unit: ChainUnit, at: number): void {
+function tryAll(space: Workspace, unit: ChainUnit, state: State, starts: Starts): void {
   const { arrive, seconds, from } = space
-  for (let start = 1; start < arrive.length - 1; start++) {
+  for (let start = starts.first; start <= starts.last; start++) {
     const sofar = arrive[start] ?? Infinity
     if (sofar === Infinity) continue
     const farthest = unit.reach[start] ?? start
     for (let to = start + 1; to <= farthest; to++) {
       const value = sofar + spanSeconds(unit.own, start, to)
-      if (value >= (seconds[at + to] ?? Infinity)) continue
-      seconds[at + to] = value
-      from[at + to] = start
+      if (value >= (seconds[state.at + to] ?? Infinity)) continue
+      seconds[state.at + to] = value
+      from[state.at + to] = start
+      widen(state, to)
     }
   }
+}
+
+function widen(state: State, layer: number): void {
+  if (state.last < state.first) {
+    state.first = layer
+    state.last = layer
+  } else if (layer < state.first) state.first = layer
+  else if (layer > state.last) state.last = layer
 }
 
 function traced(

@@ -16,39 +16,67 @@ type Phase = 'decode' | 'prefill'
 /** Times this close are the same, added up differently: rounding must not make more units look quicker. */
 const asGood = 1 - 1e-12
 
+/** Ranks that are one and the same in everything: dealt as evenly among each other as can be. */
+interface Kind {
+  readonly rank: DealtRank
+  readonly size: number
+}
+
+/** Units of each kind's ranks together. */
+type KindDeal = readonly number[]
+
 /** Units per rank, at least one each; null when they cannot all be dealt. */
 export function dealUnits(ranks: readonly DealtRank[], units: number): number[] | null {
-  const most = ranks.map((rank) => Math.min(rank.unitsMax, units - ranks.length + 1))
-  const soonestPrefill = leastSlowest(ranks, 'prefill', units, most)
-  let deal = leastSlowest(ranks, 'decode', units, most)
+  const kinds = [...new Set(ranks)].map((rank) => ({
+    rank,
+    size: ranks.filter((other) => other === rank).length,
+  }))
+  const most = kinds.map(({ rank }) => Math.min(rank.unitsMax, units - ranks.length + 1))
+  const soonestPrefill = leastSlowest(kinds, 'prefill', units, most)
+  let deal = leastSlowest(kinds, 'decode', units, most)
   if (soonestPrefill === null || deal === null) return null
-  const prefillFloor = slowest(ranks, 'prefill', soonestPrefill)
-  let best: number[] | null = null
+  const prefillFloor = slowest(kinds, 'prefill', soonestPrefill)
+  let best: KindDeal | null = null
   let bestSeconds = Infinity
   // Along the deals that no other beats in both: from the quickest decoding to the quickest prefill.
   while (deal !== null) {
-    const decode = slowest(ranks, 'decode', deal)
+    const decode = slowest(kinds, 'decode', deal)
     if (decode + prefillFloor >= bestSeconds) break
-    const within = ranks.map((rank, index) =>
+    const within = kinds.map(({ rank }, index) =>
       unitsWithin((count) => rank.decode(count) * asGood <= decode, most[index] ?? 0),
     )
-    const refined: number[] = leastSlowest(ranks, 'prefill', units, within) ?? deal
-    const prefill = slowest(ranks, 'prefill', refined)
-    const seconds = slowest(ranks, 'decode', refined) + prefill
+    const refined: KindDeal = leastSlowest(kinds, 'prefill', units, within) ?? deal
+    const prefill = slowest(kinds, 'prefill', refined)
+    const seconds = slowest(kinds, 'decode', refined) + prefill
     if (seconds < bestSeconds * asGood) {
       best = refined
       bestSeconds = seconds
     }
-    const quicker = ranks.map((rank, index) =>
+    const quicker = kinds.map(({ rank }, index) =>
       unitsWithin((count) => rank.prefill(count) < prefill * asGood, most[index] ?? 0),
     )
-    deal = leastSlowest(ranks, 'decode', units, quicker)
+    deal = leastSlowest(kinds, 'decode', units, quicker)
   }
-  return best
+  return best === null ? null : perRank(ranks, kinds, best)
 }
 
-function slowest(ranks: readonly DealtRank[], phase: Phase, deal: readonly number[]): number {
-  return Math.max(...ranks.map((rank, index) => rank[phase](deal[index] ?? 0)))
+function perRank(ranks: readonly DealtRank[], kinds: readonly Kind[], deal: KindDeal): number[] {
+  const dealt = kinds.map(() => 0)
+  return ranks.map((rank) => {
+    const kind = kinds.findIndex((one) => one.rank === rank)
+    const { size } = kinds[kind] ?? { size: 1 }
+    const units = deal[kind] ?? 0
+    const before = dealt[kind] ?? 0
+    dealt[kind] = before + 1
+    return Math.floor(units / size) + (before < units % size ? 1 : 0)
+  })
+}
+
+function slowest(kinds: readonly Kind[], phase: Phase, deal: KindDeal): number {
+  let seconds = 0
+  for (const [index, { rank, size }] of kinds.entries())
+    seconds = Math.max(seconds, rank[phase](Math.ceil((deal[index] ?? 0) / size)))
+  return seconds
 }
 
 /** The most units, up to `most`, that still pass a test which fewer units pass too; 0 when none do. */
@@ -65,28 +93,34 @@ function unitsWithin(passes: (count: number) => boolean, most: number): number {
 
 /** One by one to whoever would be done soonest with one more: the slowest is then as quick as can be. */
 function leastSlowest(
-  ranks: readonly DealtRank[],
+  kinds: readonly Kind[],
   phase: Phase,
   units: number,
   most: readonly number[],
-): number[] | null {
+): KindDeal | null {
   let room = 0
-  for (const limit of most) {
+  let count = 0
+  for (const [index, { size }] of kinds.entries()) {
+    const limit = most[index] ?? 0
     if (limit < 1) return null
-    room += limit
+    room += limit * size
+    count += size
   }
   if (room < units) return null
-  const deal = ranks.map(() => 1)
-  const next = ranks.map((rank, index) => ((most[index] ?? 0) > 1 ? rank[phase](2) : Infinity))
-  for (let dealt = ranks.length; dealt < units; dealt++) {
+  const deal = kinds.map(({ size }) => size)
+  const secondsWithOneMore = (index: number): number => {
+    const kind = kinds[index]
+    const held = deal[index] ?? 0
+    if (kind === undefined || held >= (most[index] ?? 0) * kind.size) return Infinity
+    return kind.rank[phase](Math.floor(held / kind.size) + 1)
+  }
+  const next = kinds.map((_, index) => secondsWithOneMore(index))
+  for (let dealt = count; dealt < units; dealt++) {
     let soonest = 0
     for (let index = 1; index < next.length; index++)
       if ((next[index] ?? Infinity) < (next[soonest] ?? Infinity)) soonest = index
-    const held = (deal[soonest] ?? 0) + 1
-    deal[soonest] = held
-    const rank = ranks[soonest]
-    next[soonest] =
-      rank !== undefined && held < (most[soonest] ?? 0) ? rank[phase](held + 1) : Infinity
+    deal[soonest] = (deal[soonest] ?? 0) + 1
+    next[soonest] = secondsWithOneMore(soonest)
   }
   return deal
 }

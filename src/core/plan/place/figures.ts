@@ -95,7 +95,7 @@ export function planFigures(context: FigureContext, found: Found): PlanFigures {
   })
   const rate = over(
     readings.map((reading) => ({
-      value: Math.max(...reading.rates.map((one) => one.aloneRate)),
+      value: soonest(reading.rates)?.aloneRate ?? 0,
       factor: reading.decodeFactor,
     })),
   )
@@ -107,7 +107,7 @@ export function planFigures(context: FigureContext, found: Found): PlanFigures {
   )
   const prompt = over(
     readings.map((reading) => ({
-      value: Math.min(...reading.rates.map((one) => one.firstTokenSeconds)),
+      value: soonest(reading.rates)?.firstTokenSeconds ?? Infinity,
       factor: reading.prefillFactor,
     })),
   )
@@ -139,6 +139,14 @@ export function planFigures(context: FigureContext, found: Found): PlanFigures {
     decodeTerms:
       found.rates[0]?.alone ?? groupRates(bench, first ?? { stages: [] }, context.regime).alone,
   }
+}
+
+/** A request alone goes to the replica that has its answer first: that one's figures, not the best of each. */
+function soonest(rates: readonly Rates[]): Rates | undefined {
+  let best = rates[0]
+  for (const one of rates)
+    if (best !== undefined && one.answerSeconds < best.answerSeconds) best = one
+  return best
 }
 
 /** What all groups do together at the asked concurrency. */

@@ -2,23 +2,90 @@
 // adds, and the later chunks of the one stage that takes longest for them. The least of that sum is
 // found by asking for the best chain within a pace, again and again, until no pace is left that could
 // do better.
-import { type Chain, type ChainAsk, type ChainSearch, chainSearch } from './chains.ts'
+import {
+  type Chain,
+  type ChainAsk,
+  type ChainSearch,
+  type ChainUnit,
+  type RunTimes,
+  chainSearch,
+  paceOf,
+  spanSeconds,
+} from './chains.ts'
 
 /** Times this close are the same, added up differently. */
 const asGood = 1 - 1e-12
-/** Asked so often for one plan; more were never seen. */
+/** Asked so often for one plan; half as many is the most that was seen. */
 const searchesMax = 200
+/** A first guess: about half of the later chunks' time shows. */
+const overlappedShare = 0.5
+const noLimits = { paceMax: Infinity, restMax: Infinity } as const
 
 /**
- * The best chain of all, exactly, under its number of machines; for other numbers the best that was
- * met on the way, which without later chunks is the best there is.
+ * The best chain of all, exactly, under its number of machines, if it takes less than `secondsMax`; for
+ * other numbers a good one, which without later chunks is the best there is.
  */
-export function bestChains(ask: ChainAsk): Map<number, Chain> {
+export function bestChains(ask: ChainAsk, secondsMax: number = Infinity): Map<number, Chain> {
   const search = chainSearch(ask)
-  const best = search(Infinity)
+  const best = search(noLimits)
   if (ask.units.every((unit) => unit.later === null)) return best
-  improve(search, best)
+  const least = quickestRest(best)
+  for (const [size, guess] of guessed(ask)) keepBetter(best, size, guess)
+  if (least !== null) improve(search, { best, least, secondsMax })
   return best
+}
+
+function keepBetter(best: Map<number, Chain>, size: number, chain: Chain): void {
+  if (chain.seconds < (best.get(size)?.seconds ?? Infinity) * asGood) best.set(size, chain)
+}
+
+/** The chain that takes least, its pace left out. */
+function quickestRest(chains: Map<number, Chain>): Chain | null {
+  let least: Chain | null = null
+  for (const chain of chains.values())
+    if (least === null || chain.seconds - chain.pace < least.seconds - least.pace) least = chain
+  return least
+}
+
+/** Good chains of every size, as if each stage added a part of its later chunks. */
+function guessed(ask: ChainAsk): Map<number, Chain> {
+  const known = new Map<RunTimes, RunTimes>()
+  const units = ask.units.map((unit) => {
+    if (unit.later === null) return unit
+    let own = known.get(unit.own)
+    if (own === undefined) {
+      own = added(unit.own, unit.later)
+      known.set(unit.own, own)
+    }
+    return { ...unit, own, later: null }
+  })
+  return new Map(
+    [...chainSearch({ ...ask, units })(noLimits)].map(([size, chain]) => [
+      size,
+      timed(ask, chain.units, chain.bounds),
+    ]),
+  )
+}
+
+function added(own: RunTimes, later: RunTimes): RunTimes {
+  const sum = (a: Float64Array, b: Float64Array | null): Float64Array =>
+    a.map((value, index) => value + overlappedShare * (b?.[index] ?? 0))
+  return {
+    sums: sum(own.sums, later.sums),
+    spans: own.spans === null ? null : sum(own.spans, later.spans),
+  }
+}
+
+function timed(ask: ChainAsk, units: readonly number[], bounds: readonly number[]): Chain {
+  const pace = paceOf(ask.units, units, bounds)
+  let seconds = 0
+  for (const [index, unit] of units.entries()) {
+    const stage: ChainUnit | undefined = ask.units[unit]
+    if (stage !== undefined)
+      seconds += spanSeconds(stage.own, bounds[index] ?? 0, bounds[index + 1] ?? 0)
+    if (index > 0) seconds += ask.hop(units[index - 1] ?? 0, unit)
+  }
+  return { units, bounds, seconds: seconds + pace, pace }
 }
 
 interface Interval {
@@ -29,35 +96,35 @@ interface Interval {
   readonly restMin: number
 }
 
-function improve(search: ChainSearch, best: Map<number, Chain>): void {
-  const quickest = (): number => Math.min(...[...best.values()].map((chain) => chain.seconds))
-  const quickestRest = (chains: Map<number, Chain>): Chain | null => {
-    let least: Chain | null = null
-    for (const chain of chains.values())
-      if (least === null || chain.seconds - chain.pace < least.seconds - least.pace) least = chain
-    return least
-  }
-  const asked = (paceMax: number): Chain | null => {
-    const found = search(paceMax)
-    for (const [size, chain] of found)
-      if (chain.seconds < (best.get(size)?.seconds ?? Infinity) * asGood) best.set(size, chain)
+function improve(
+  search: ChainSearch,
+  sofar: {
+    readonly best: Map<number, Chain>
+    readonly least: Chain
+    readonly secondsMax: number
+  },
+): void {
+  const { best, least, secondsMax } = sofar
+  const quickest = (): number =>
+    Math.min(secondsMax, ...[...best.values()].map((chain) => chain.seconds))
+  const asked = (low: number, paceMax: number): Chain | null => {
+    const found = search({ paceMax, restMax: quickest() - low })
+    for (const [size, chain] of found) keepBetter(best, size, chain)
     return quickestRest(found)
   }
-  const first = quickestRest(best)
-  if (first === null) return
-  const open: Interval[] = [{ low: 0, high: first.pace, restMin: first.seconds - first.pace }]
-  for (let searches = 0; searches < searchesMax; searches++) {
+  const open: Interval[] = [{ low: 0, high: least.pace, restMin: least.seconds - least.pace }]
+  for (let searches = 0; searches < searchesMax; searches += 2) {
     const interval = open.pop()
     if (interval === undefined) return
     const { low, high, restMin } = interval
     if (high * asGood <= low || restMin + low >= quickest() * asGood) continue
     // The next quicker pace there is, then everything between it and half way down.
-    const next = asked(high * asGood)
+    const next = asked(low, high * asGood)
     if (next === null || next.pace <= low) continue
     const middle = (low + next.pace) / 2
     const rest = next.seconds - next.pace
-    const half = asked(middle)
     open.push({ low: middle, high: next.pace, restMin: rest })
+    const half = asked(low, middle)
     if (half !== null)
       open.push({ low, high: half.pace, restMin: Math.max(rest, half.seconds - half.pace) })
   }

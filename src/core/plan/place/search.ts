@@ -14,13 +14,14 @@ import {
   tensorCandidates,
   tensorPipelineCandidates,
 } from './candidates.ts'
+import { whyNotRun } from './abilities.ts'
 import { chainCandidates } from './chain-candidates.ts'
 import { machineClasses } from './classes.ts'
 import type { Cluster } from './cluster.ts'
 import { type Bench, createBench } from './group.ts'
 import { quickScore } from './policy.ts'
 import { type Rates, groupRates } from './rates.ts'
-import { areFew, machineSets } from './sets.ts'
+import { areFew, machineSets, sizesUpTo } from './sets.ts'
 import type { SplitAim } from './split.ts'
 
 export interface Found {
@@ -135,32 +136,60 @@ export function search(
   const { goal } = request.policy
   const bench = requestBench(request, options.cluster, options.constants)
   const maker = createMaker(bench, request, regime)
-  const kept = new Map<string, { candidate: Candidate; rates: Rates; score: number }>()
+  const kept = new Map<string, Kept>()
   const weights = storedBytes(bench.work)
+  // Of what can be run.
+  let answerSecondsLeast = Infinity
   const keep = (candidate: Candidate): void => {
     const rates = groupRates(bench, candidate.group, regime)
     const score = quickScore(goal, rates)
     if (!Number.isFinite(score) || score <= 0) return
+    if (rates.answerSeconds < answerSecondsLeast && canRun(request, candidate.strategy))
+      answerSecondsLeast = rates.answerSeconds
     const key = `${candidate.strategy}/${candidate.machines.length}/${candidate.aim}`
     const best = kept.get(key)
     if (best === undefined || score > best.score) kept.set(key, { candidate, rates, score })
   }
   const classes = machineClasses(options.cluster, options.eligible, options.pinned)
   const exact = areFew(classes)
-  if (exact) for (const candidate of chainCandidates(maker, classes)) keep(candidate)
   // Other goals also cut layers in other ways, along the orders that are likely to be good.
   const chainsFound = exact && maker.aims.every((aim) => aim === 'sum')
   for (const members of machineSets(options.cluster, classes)) {
     if (freeBytes(options.cluster, members) < weights) continue
     for (const candidate of onSet(maker, members, chainsFound)) keep(candidate)
   }
-  const found: Found[] = [...kept.values()].map(({ candidate, rates }) => ({
-    strategy: candidate.strategy,
-    groups: [candidate],
-    rates: [rates],
-  }))
+  if (exact) chainCandidates(maker, classes, { keep, secondsMax: () => answerSecondsLeast })
+  const found: Found[] = worthTelling([...kept.values()], options.eligible.length).map(
+    ({ candidate, rates }) => ({
+      strategy: candidate.strategy,
+      groups: [candidate],
+      rates: [rates],
+    }),
+  )
   found.push(...replicas(maker, found, options.eligible, options.pinned))
   return { bench, found, regime }
+}
+
+interface Kept {
+  readonly candidate: Candidate
+  readonly rates: Rates
+  readonly score: number
+}
+
+/** The best of each strategy, and of large clusters every other size: nobody reads sixty plans. */
+function worthTelling(kept: readonly Kept[], machineCount: number): readonly Kept[] {
+  const sizes = new Set(sizesUpTo(machineCount))
+  const best = new Map<StrategyName, number>()
+  for (const { candidate, score } of kept)
+    best.set(candidate.strategy, Math.max(score, best.get(candidate.strategy) ?? 0))
+  return kept.filter(
+    ({ candidate, score }) =>
+      sizes.has(candidate.machines.length) || score === best.get(candidate.strategy),
+  )
+}
+
+function canRun({ model, abilities }: PlanRequest, strategy: StrategyName): boolean {
+  return whyNotRun(strategy, strategy, model.architecture, abilities) === null
 }
 
 /** Copies of a plan on machines it does not use, as many as fit. */

@@ -4,10 +4,10 @@ import { type MachineClass, countsOfSize, membersOf, setCount } from './classes.
 import type { Cluster } from './cluster.ts'
 
 /**
- * Up to this many sets all are tried: nine machines of nine kinds, or sixteen of three, even if one of
- * them or one link is unlike the rest.
+ * Up to this many sets all are tried: eight machines of eight kinds, sixteen of three, or of two where
+ * one machine or one link is unlike the rest.
  */
-const everySetMax = 729
+const everySetMax = 300
 
 export const areFew = (classes: readonly MachineClass[]): boolean =>
   setCount(classes) <= everySetMax
@@ -17,7 +17,8 @@ const everyPairMachinesMax = 24
 /** Distinct machines to grow from, and sizes to try, in larger clusters. */
 const seedsMax = 6
 
-function sizesUpTo(count: number): number[] {
+/** Sizes that are looked at in clusters too large for all, and shown in any. */
+export function sizesUpTo(count: number): number[] {
   const sizes: number[] = []
   for (let size = 1; size <= count; size += size < 8 ? 1 : size < 16 ? 2 : 8) sizes.push(size)
   if (sizes.at(-1) !== count) sizes.push(count)
