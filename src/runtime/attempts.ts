@@ -1,6 +1,7 @@
 // Attempts that run on ranks of this machine: questions in, tokens out to whoever asked, here or afar.
 import { assertNever } from '../core/assert.ts'
 import type { AttemptId, GroupId } from '../core/ids.ts'
+import type { PromptRead } from '../core/plan/score/first-token.ts'
 import type { GroupPause } from '../core/serving/gap.ts'
 import type {
   FinishReason,
@@ -51,7 +52,12 @@ interface Running {
   readonly sink: AttemptSink
   /** Handed to the rank; until then it waits for its turn. */
   sent: boolean
+  /** What it reads before its first token, while it has the group to itself; else null. */
+  reading: { readonly tokens: number; readonly sinceMs: number } | null
 }
+
+/** Hears how long a prompt took that a group read for one request alone. */
+export type ReadListener = (group: GroupId, read: PromptRead) => void
 
 /** Only readonly-ness differs between the core's question and the frame's fields. */
 function submitFrameOf(order: AttemptOrder): SubmitFrame {
@@ -67,10 +73,15 @@ export class LocalAttempts implements AttemptHost {
   readonly #nowMs: () => number
   readonly #running = new Map<string, Running>()
   readonly #usedMs = new Map<GroupId, number>()
+  #onRead: ReadListener = () => undefined
 
   constructor(headOf: HeadOf, nowMs: () => number) {
     this.#headOf = headOf
     this.#nowMs = nowMs
+  }
+
+  watchReads(listener: ReadListener): void {
+    this.#onRead = listener
   }
 
   submit(order: AttemptOrder, sink: AttemptSink): void {
@@ -79,7 +90,8 @@ export class LocalAttempts implements AttemptHost {
       sink.lost(`group ${group} is not ready on this machine`)
       return
     }
-    this.#running.set(order.attempt, { order, group, sink, sent: false })
+    for (const other of this.#running.values()) if (other.group === group) other.reading = null
+    this.#running.set(order.attempt, { order, group, sink, sent: false, reading: null })
     this.#usedMs.set(group, this.#nowMs())
     this.#admit(group)
   }
@@ -142,11 +154,14 @@ export class LocalAttempts implements AttemptHost {
       case 'step':
         for (const { attempt, position, token, parts, logprob } of frame.rows) {
           const value = logprob === undefined ? { id: token, parts } : { id: token, parts, logprob }
-          this.#running.get(attempt)?.sink.token(position, value as Token)
+          const running = this.#running.get(attempt)
+          if (running === undefined) continue
+          this.#haveRead(running)
+          running.sink.token(position, value as Token)
         }
         return frame.rows.length
       case 'accepted':
-        this.#running.get(frame.attempt)?.sink.accepted(frame.promptTokens, frame.cachedTokens)
+        this.#read(frame)
         return 0
       case 'progress':
         if (frame.attempt !== null)
@@ -169,6 +184,23 @@ export class LocalAttempts implements AttemptHost {
       default:
         return assertNever(frame)
     }
+  }
+
+  #read(frame: Extract<AttemptFrame, { kind: 'accepted' }>): void {
+    const running = this.#running.get(frame.attempt)
+    if (running === undefined) return
+    const { promptTokens, cachedTokens } = frame
+    if (this.countOf(running.group) === 1 && running.order.replay.length === 0)
+      running.reading = { tokens: promptTokens - cachedTokens, sinceMs: this.#nowMs() }
+    running.sink.accepted(promptTokens, cachedTokens)
+  }
+
+  #haveRead(running: Running): void {
+    const { reading, group } = running
+    if (reading === null) return
+    running.reading = null
+    const seconds = (this.#nowMs() - reading.sinceMs) / 1000
+    this.#onRead(group, { tokens: reading.tokens, seconds })
   }
 
   #end(attempt: string): AttemptSink | undefined {

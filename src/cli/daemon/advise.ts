@@ -2,7 +2,12 @@
 // what was measured, what runs already. When something is missing it says what; free memory then decides.
 import { chooseBackend } from '../../core/backends/choose-backend.ts'
 import type { DeviceCell } from '../../core/backends/device-matrix.ts'
-import type { Advice, AdviceQuestion, AdvisedStage } from '../../core/cluster/advice.ts'
+import {
+  type Advice,
+  type AdviceQuestion,
+  type AdvisedStage,
+  promptTokensTypical,
+} from '../../core/cluster/advice.ts'
 import type { Deployment } from '../../core/cluster/desired.ts'
 import type { GroupPlan } from '../../core/cluster/group-plan.ts'
 import { type MachineState, liveRecords } from '../../core/cluster/state.ts'
@@ -18,8 +23,6 @@ import { asHeld } from '../plan/held.ts'
 import { readMeasurements } from '../probe/measurement-file.ts'
 import type { FactsWithoutPaths } from './facts-exchange.ts'
 
-/** What a person usually asks: the figures are stated for it. */
-const promptTokensTypical = 1024
 /** Collecting facts runs tools on every machine; nobody waits longer for advice. */
 const factsMsMax = 20_000
 

@@ -90,6 +90,7 @@ test('ScoreKeeper keeps the prediction of a group and what its head then measure
   for (let second = 0; second < 60; second += 2) {
     setNow(second * 1000)
     keep.look(stateAt(second * 1000, { tokensPerSecond: 18, queue: 1 }))
+    keep.haveRead(groupId('g1'), { tokens: 512, seconds: 1 })
   }
   const score = readScore(join(home, 'kept'))
   assert.equal(score.lines.length, 1)
@@ -97,6 +98,7 @@ test('ScoreKeeper keeps the prediction of a group and what its head then measure
   assert.equal(line?.measured?.tokensPerSecond, 18)
   assert.equal(line?.insideRange, true)
   assert.ok(Math.abs((line?.rateError ?? 0) - 1 / 9) < 1e-9)
+  assert.equal(line?.measured?.firstTokenSeconds, 2, 'scaled to the prompt that was predicted')
   assert.deepEqual(keep.slow(), [])
   const lines = readFileSync(predictionFile(join(home, 'kept')), 'utf8')
     .trim()

@@ -2,11 +2,12 @@
 // under its prediction. The machine of the head keeps the books; nothing here decides anything.
 import { appendFileSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Predicted } from '../../core/cluster/advice.ts'
+import { type Predicted, promptTokensTypical } from '../../core/cluster/advice.ts'
 import { machinesOf } from '../../core/cluster/group-plan.ts'
 import type { MachineState, OwnHolding } from '../../core/cluster/state.ts'
 import type { GroupId } from '../../core/ids.ts'
 import type { MachineFacts } from '../../core/machine-facts/machine.ts'
+import { type PromptRead, firstTokenSeconds } from '../../core/plan/score/first-token.ts'
 import { type Pace, noPace, paceOf, takeSample } from '../../core/plan/score/pace.ts'
 import type { ScoreRecord } from '../../core/plan/score/records.ts'
 import {
@@ -35,6 +36,7 @@ interface Book {
   pace: Pace
   statsMs: number
   samples: SpeedSample[]
+  reads: PromptRead[]
   writtenMs: number
   writtenSamples: number
 }
@@ -44,6 +46,7 @@ const samplesPerWriting = 3
 const writeEveryMs = 30_000
 const signsEveryMs = 20_000
 const samplesKeptMs = 3 * slowForMs
+const readsKept = 64
 
 const nothingSeen: SpeedSigns = {
   throttled: null,
@@ -84,6 +87,12 @@ export class ScoreKeeper {
     for (const group of this.#books.keys()) if (!present.has(group)) this.#books.delete(group)
   }
 
+  /** A prompt that a group of this machine's head read for one request alone. */
+  haveRead(group: GroupId, read: PromptRead): void {
+    const book = this.#books.get(group)
+    if (book !== undefined) book.reads = [...book.reads, read].slice(-readsKept)
+  }
+
   /** Machines that have been well under their prediction for a minute. */
   slow(): readonly SlowView[] {
     const nowMs = this.#parts.nowMs()
@@ -101,13 +110,14 @@ export class ScoreKeeper {
   }
 
   #open({ plan }: OwnHolding, predicted: Predicted): Book {
-    const { tokensPerSecond, firstTokenSeconds, restsOn } = predicted
+    const { tokensPerSecond, restsOn } = predicted
     const book: Book = {
       model: plan.model.name,
       expected: tokensPerSecond.value,
       pace: noPace,
       statsMs: -1,
       samples: [],
+      reads: [],
       writtenMs: -Infinity,
       writtenSamples: 0,
     }
@@ -121,7 +131,7 @@ export class ScoreKeeper {
       machines: machinesOf(plan).length,
       restsOn,
       tokensPerSecond,
-      firstTokenSeconds,
+      firstTokenSeconds: predicted.firstTokenSeconds,
     })
     return book
   }
@@ -157,7 +167,10 @@ export class ScoreKeeper {
       atMs: this.#parts.wallMs(),
       group: holding.plan.group,
       tokensPerSecond: rate,
-      firstTokenSeconds: null,
+      firstTokenSeconds: firstTokenSeconds(
+        book.reads,
+        Math.min(promptTokensTypical, holding.plan.contextTokens),
+      ),
       requests: book.pace.steady.length,
     })
   }

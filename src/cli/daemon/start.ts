@@ -219,6 +219,7 @@ async function buildParts({ settings, context }: Assembly): Promise<Parts> {
     ranks: knowledge,
   }
   const around: AroundMachines = aroundMachines(about)
+  ranks.attempts.watchReads((group, read) => around.scores.haveRead(group, read))
   return { machine, serving, store, ranks, peers, log, ...around }
 }
 

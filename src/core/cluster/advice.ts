@@ -54,6 +54,9 @@ export interface AdvisedStage {
   readonly sharing: 'alone' | 'tensor' | 'expert'
 }
 
+/** What a person usually asks: first tokens are predicted for a prompt of this length. */
+export const promptTokensTypical = 1024
+
 export interface Predicted {
   readonly tokensPerSecond: PredictedRange
   readonly firstTokenSeconds: PredictedRange
