@@ -29,6 +29,7 @@ const remembered: readonly { readonly seed: number; readonly showed: string }[] 
   { seed: 5051, showed: 'a group that had been whole was called late instead of broken' },
   { seed: 5357, showed: 'an order that was long on its way outlived the rank it spoke of' },
   { seed: 5402, showed: 'a rank that spins shows only when it is given work, however late' },
+  { seed: 6812, showed: 'three machines taken out and let in again are no storm of terms' },
   { seed: 6870, showed: 'a re-formation that had just failed was tried once more' },
   { seed: 7646, showed: 'an order that came after its attempt was called lost was worked on' },
 ]

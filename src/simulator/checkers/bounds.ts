@@ -16,9 +16,13 @@ const windowMs = 10_000
 const startsMax = 20
 const longWindowMs = 60_000
 const journalBytesMax = 200_000
-/** Terms that may begin anywhere in the cluster within the longer window, and for each start of a daemon. */
+/**
+ * Terms that may begin anywhere in the cluster within the longer window. A daemon that boots, and a machine
+ * that is taken out or let in, coordinates itself for a moment, and those it leaves or joins choose again: two
+ * more for each.
+ */
 const termsMax = 10
-const termsPerBoot = 2
+const termsPerArrival = 2
 
 export function boundChecker({ world }: Scene, figures: Figures): Checker {
   const { verdict } = world
@@ -27,6 +31,7 @@ export function boundChecker({ world }: Scene, figures: Figures): Checker {
   let seconds = 0
   const begun: number[] = []
   const boots: number[] = []
+  const moves: number[] = []
   const isRecent = (atMs: number): boolean => atMs >= world.nowMs - longWindowMs
   const keepRecent = (times: number[]): void => {
     times.push(world.nowMs)
@@ -63,11 +68,13 @@ export function boundChecker({ world }: Scene, figures: Figures): Checker {
         () => `${load.model.name} was started ${groups.length} times in ${longWindowMs / 1000} s`,
       )
     },
-    stepped(_host, { before, after }) {
+    stepped(_host, { before, after, input }) {
+      if (input.kind === 'registers-replace') keepRecent(moves)
       if (after.term === null || after.term.epoch === before.term?.epoch) return
       figures.terms += 1
       keepRecent(begun)
-      const allowed = termsMax + termsPerBoot * boots.filter(isRecent).length
+      const arrivals = [...boots, ...moves].filter(isRecent).length
+      const allowed = termsMax + termsPerArrival * arrivals
       figures.termsMost = Math.max(figures.termsMost, begun.length)
       verdict.check(
         'S15',
