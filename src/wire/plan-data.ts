@@ -41,6 +41,7 @@ export const linkFile = z.object({
       class: z.enum(['rdma', 'thunderbolt-ip', 'ethernet', 'wifi']),
       bytesPerSecond: positive,
       typicalLatencySeconds: positive,
+      nominalGbps: z.number().positive().optional(),
       extraLatencySeconds: z.number().nonnegative(),
       sources,
     }),

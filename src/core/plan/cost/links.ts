@@ -32,6 +32,8 @@ export interface LinkEntry {
   readonly typicalLatencySeconds: number
   /** What of it comes on top of the wired links that the hop constants were fitted on. */
   readonly extraLatencySeconds: number
+  /** What the port says it does, where it says anything. */
+  readonly nominalGbps?: number | undefined
 }
 
 /** A link of a class, with what was measured on it in place of the table's figures. */

@@ -97,3 +97,13 @@ test('planLinks() takes the slowest of a class for a link whose speed nobody tel
   const measured = aMeasure({ nominalGbps: null, expectedGbps: null })
   assert.equal(planned(nameless, measured).bytesPerSecond, 1.2e9)
 })
+
+test('planLinks() tells Thunderbolt 4 from 5 by what the port says', () => {
+  const thunderbolt = (gbps: number): Link => ({
+    ...tenGigabit,
+    class: 'thunderbolt-ip',
+    gbps: known(gbps),
+  })
+  assert.equal(planned(thunderbolt(40), null).bytesPerSecond, 2e9)
+  assert.equal(planned(thunderbolt(80), null).bytesPerSecond, 2.5e9)
+})

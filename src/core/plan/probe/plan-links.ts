@@ -46,7 +46,7 @@ function figuresOf(
   // The peers' transport runs over IP; what it reaches on a cable says little of RDMA on the same cable.
   const measure = link.class === 'rdma' || about.measure?.gbps == null ? null : about.measure
   const carried = measure?.gbps == null ? null : rounded(bytesOf(measure.gbps.slower))
-  const entry = entryFor(link, about.entries, nominal ?? carried)
+  const entry = entryFor(link, about.entries, carried)
   if (entry === null) return null
   const usual = nominal === null ? entry.bytesPerSecond : Math.min(nominal, entry.bytesPerSecond)
   if (measure === null || carried === null) return linkFigures(entry, { bytesPerSecond: usual })
@@ -59,17 +59,18 @@ function figuresOf(
   }
 }
 
-/** Of several entries of a class the nearest in speed; the slowest where nobody knows. */
+/** Of several entries of a class the nearest in speed, as the port says or else as measured; the slowest where nobody knows. */
 function entryFor(
   link: Link,
   entries: readonly LinkEntry[],
-  bytesPerSecond: number | null,
+  carried: number | null,
 ): LinkEntry | null {
+  const apart = (one: number, other: number): number => Math.abs(Math.log(one / other))
+  const distance = ({ bytesPerSecond, nominalGbps }: LinkEntry): number => {
+    if (link.gbps.known) return apart(nominalGbps ?? (bytesPerSecond * 8) / 1e9, link.gbps.value)
+    return carried === null ? bytesPerSecond : apart(bytesPerSecond, carried)
+  }
   const ofClass = entries.filter((one) => one.class === link.class)
-  const distance = (one: LinkEntry): number =>
-    bytesPerSecond === null
-      ? one.bytesPerSecond
-      : Math.abs(Math.log(one.bytesPerSecond / bytesPerSecond))
   return ofClass.toSorted((a, b) => distance(a) - distance(b))[0] ?? null
 }
 
