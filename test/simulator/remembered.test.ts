@@ -31,6 +31,7 @@ const remembered: readonly { readonly seed: number; readonly showed: string }[] 
   { seed: 5402, showed: 'a rank that spins shows only when it is given work, however late' },
   { seed: 6812, showed: 'three machines taken out and let in again are no storm of terms' },
   { seed: 6870, showed: 'a re-formation that had just failed was tried once more' },
+  { seed: 7474, showed: 'fifteen daemons that boot apart begin their terms a while later' },
   { seed: 7646, showed: 'an order that came after its attempt was called lost was worked on' },
 ]
 

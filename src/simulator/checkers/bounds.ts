@@ -19,10 +19,11 @@ const journalBytesMax = 200_000
 /**
  * Terms that may begin anywhere in the cluster within the longer window. A daemon that boots, and a machine
  * that is taken out or let in, coordinates itself for a moment, and those it leaves or joins choose again: two
- * more for each.
+ * more for each, which may begin a while after it.
  */
 const termsMax = 10
 const termsPerArrival = 2
+const chosenWithinMs = 10_000
 
 export function boundChecker({ world }: Scene, figures: Figures): Checker {
   const { verdict } = world
@@ -33,10 +34,13 @@ export function boundChecker({ world }: Scene, figures: Figures): Checker {
   const boots: number[] = []
   const moves: number[] = []
   const isRecent = (atMs: number): boolean => atMs >= world.nowMs - longWindowMs
-  const keepRecent = (times: number[]): void => {
+  const keep = (times: number[], forMs: number): void => {
     times.push(world.nowMs)
-    while (times[0] !== undefined && !isRecent(times[0])) times.shift()
+    while (times[0] !== undefined && times[0] < world.nowMs - forMs) times.shift()
   }
+  const keepRecent = (times: number[]): void => keep(times, longWindowMs)
+  const arrivalMs = longWindowMs + chosenWithinMs
+  const hasChosen = (atMs: number): boolean => atMs >= world.nowMs - arrivalMs
   return {
     sent(from, to, message) {
       if ('attempt' in message || message.kind.startsWith('rank-')) return
@@ -44,7 +48,7 @@ export function boundChecker({ world }: Scene, figures: Figures): Checker {
       const pair = from.spec.index * 64 + to.spec.index
       sent.set(pair, (sent.get(pair) ?? 0) + 1)
     },
-    booted: () => keepRecent(boots),
+    booted: () => keep(boots, arrivalMs),
     saved(host, text) {
       figures.journalWrites += 1
       figures.journalBytesMost = Math.max(figures.journalBytesMost, text.length)
@@ -69,11 +73,11 @@ export function boundChecker({ world }: Scene, figures: Figures): Checker {
       )
     },
     stepped(_host, { before, after, input }) {
-      if (input.kind === 'registers-replace') keepRecent(moves)
+      if (input.kind === 'registers-replace') keep(moves, arrivalMs)
       if (after.term === null || after.term.epoch === before.term?.epoch) return
       figures.terms += 1
       keepRecent(begun)
-      const arrivals = [...boots, ...moves].filter(isRecent).length
+      const arrivals = [...boots, ...moves].filter(hasChosen).length
       const allowed = termsMax + termsPerArrival * arrivals
       figures.termsMost = Math.max(figures.termsMost, begun.length)
       verdict.check(
