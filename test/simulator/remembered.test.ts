@@ -33,6 +33,7 @@ const remembered: readonly { readonly seed: number; readonly showed: string }[] 
   { seed: 6870, showed: 'a re-formation that had just failed was tried once more' },
   { seed: 7474, showed: 'fifteen daemons that boot apart begin their terms a while later' },
   { seed: 7646, showed: 'an order that came after its attempt was called lost was worked on' },
+  { seed: 7934, showed: 'a machine that remembers a cluster which everybody else lost is invited' },
 ]
 
 test('seeds that once broke a promise keep it', async () => {

@@ -128,7 +128,7 @@ export class Operators {
   admit(host: SimHost): boolean {
     const { life } = host
     const running = this.#world.hosts.filter((other) => other.isRunning)
-    const members = running.filter((other) => other.trusts(other.spec.id))
+    const members = this.#largestCluster().filter((other) => other.isRunning)
     // When nobody remembers a cluster, somebody founds one by inviting the others, as the real daemon does.
     const [founder] = members.length === 0 ? running : []
     const inviter = founder ?? this.#random.pick(members.filter((other) => other !== host))
@@ -171,9 +171,31 @@ export class Operators {
     return true
   }
 
-  /** Machines that live and are in nobody's cluster but should be. */
+  /** Of the clusters there are, each a circle of machines that list each other, the one with most machines. */
+  #largestCluster(): readonly SimHost[] {
+    const left = new Set(
+      this.#world.hosts.filter((host) => host.life !== null && host.trusts(host.spec.id)),
+    )
+    let largest: readonly SimHost[] = []
+    for (const first of left) {
+      const cluster = [first]
+      for (const host of cluster) {
+        left.delete(host)
+        for (const other of left)
+          if (host.trusts(other.spec.id) && other.trusts(host.spec.id)) {
+            left.delete(other)
+            cluster.push(other)
+          }
+      }
+      if (cluster.length > largest.length) largest = cluster
+    }
+    return [...largest].sort((a, b) => a.spec.index - b.spec.index)
+  }
+
+  /** Machines that live and are not in the cluster but should be: in none, or in another that was forgotten. */
   outsiders(): readonly SimHost[] {
     if (this.#world.hosts.length === 1) return []
+    const cluster = this.#largestCluster()
     return this.#world.hosts.filter((host) => {
       const registers = host.life?.machine.state.registers
       if (registers === undefined || !host.isRunning) return false
@@ -184,7 +206,8 @@ export class Operators {
       const isListed = this.#world.hosts.some(
         (other) => other !== host && other.trusts(host.spec.id),
       )
-      return roster(registers).size <= 1 || (isRemoved && !isListed)
+      const isElsewhere = cluster.length > 1 && !cluster.includes(host)
+      return roster(registers).size <= 1 || (isRemoved && !isListed) || isElsewhere
     })
   }
 
