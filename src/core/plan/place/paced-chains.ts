@@ -15,8 +15,8 @@ import {
 
 /** Times this close are the same, added up differently. */
 const asGood = 1 - 1e-12
-/** Asked so often for one plan; half as many is the most that was seen. */
-const searchesMax = 200
+/** Asked no more often than this; a hundred is the most that was seen. */
+const searchesMax = 400
 /** A first guess: about half of the later chunks' time shows. */
 const overlappedShare = 0.5
 const noLimits = { paceMax: Infinity, restMax: Infinity } as const
