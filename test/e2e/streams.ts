@@ -14,7 +14,10 @@ const tokensPerSecond = 20
 const streamsPerGroup = 25
 /** They read a few bytes and then nothing more. */
 const slowReaders = 10
+const promptTokensMax = 1024
 const settleMs = 10_000
+/** What is kept of a token that was sent, for a resume: its number, in arrays that grow by half. */
+const bytesKeptPerToken = 12
 const refusalsAsked = 50
 /** More than all groups can queue. */
 const heldMax = 5000
@@ -29,7 +32,8 @@ export interface StreamFigures {
   /** The daemon's memory once all streams run, and when they have ended. */
   readonly earlyBytes: number
   readonly lateBytes: number
-  readonly slowReaders: number
+  /** How much of that may have come since: the tokens sent meanwhile, and what slow readers leave unread. */
+  readonly owedBytes: number
   /** Sorted: how long a refusal took when everything was taken. */
   readonly refusedMs: readonly number[]
   /** Refusals that were not 429 with Retry-After. */
@@ -44,7 +48,11 @@ export async function measureStreams(asked: {
   const tokens = asked.seconds * tokensPerSecond
   mkdirSync(join(folder, model))
   // A byte is a token there; plain letters, so that each of them is seen as soon as it is made.
-  const script = { tokensPerSecond, say: 'all the apples fell. '.repeat(tokens).slice(0, tokens) }
+  const script = {
+    tokensPerSecond,
+    say: 'all the apples fell. '.repeat(tokens).slice(0, tokens),
+    contextTokens: tokens + promptTokensMax,
+  }
   writeFileSync(join(folder, model, 'script.json'), JSON.stringify(script))
   const daemon = await startDaemon({ args: ['--model', join(folder, model), '--memory', '8GB'] })
   try {
@@ -63,7 +71,7 @@ export async function measureStreams(asked: {
       addedMs: answers.flatMap(({ arrivalsMs }) => lateness(arrivalsMs)).sort((x, y) => x - y),
       earlyBytes,
       lateBytes,
-      slowReaders,
+      owedBytes: slowReaders * 1e6 + asked.streams * tokens * bytesKeptPerToken,
       ...(await crowd.overload()),
     }
   } finally {
