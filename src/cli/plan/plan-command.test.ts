@@ -224,7 +224,7 @@ test('bushel plan --score compares what was kept with what happened', async () =
       atMs: 2,
       group: 'g1',
       tokensPerSecond: 19,
-      firstTokenSeconds: null,
+      firstTokenSeconds: 25,
       requests: 4,
     }),
   ]
@@ -232,6 +232,7 @@ test('bushel plan --score compares what was kept with what happened', async () =
   const { text } = await run(['--score'])
   assert.match(text, /g1 +llama-3\.3-70b +single +1 +20\.0 +19\.0 +\+5\.3% +inside/)
   assert.match(text, /median error 5\.3%, 100% inside their range/)
+  assert.match(text, /first token: median error 20\.0%/)
   assert.match(text, /lines that could not be read: 2/)
 })
 

@@ -76,6 +76,8 @@ export function renderScore(score: ScoreReport): string {
     parts.push(
       `median error ${(score.medianRateError * 100).toFixed(1)}%, ${((score.insideRangeShare ?? 0) * 100).toFixed(0)}% inside their range`,
     )
+  if (score.medianFirstTokenError !== null)
+    parts.push(`first token: median error ${(score.medianFirstTokenError * 100).toFixed(1)}%`)
   if (score.unreadableLines.length > 0)
     parts.push(`lines that could not be read: ${score.unreadableLines.join(', ')}`)
   return parts.join('\n\n')
