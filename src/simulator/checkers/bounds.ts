@@ -25,22 +25,36 @@ const termsMax = 10
 const termsPerArrival = 2
 const chosenWithinMs = 10_000
 
+/** How often something happened lately. */
+class Recent {
+  readonly #world: World
+  readonly #forMs: number
+  readonly #times: number[] = []
+
+  constructor(world: World, forMs: number) {
+    this.#world = world
+    this.#forMs = forMs
+  }
+
+  add(): void {
+    this.#times.push(this.#world.nowMs)
+  }
+
+  get count(): number {
+    const sinceMs = this.#world.nowMs - this.#forMs
+    while (this.#times[0] !== undefined && this.#times[0] < sinceMs) this.#times.shift()
+    return this.#times.length
+  }
+}
+
 export function boundChecker({ world }: Scene, figures: Figures): Checker {
   const { verdict } = world
   const sent = new Map<number, number>()
-  const started = new Map<string, number[]>()
+  const started = new Map<string, Recent>()
   let seconds = 0
-  const begun: number[] = []
-  const boots: number[] = []
-  const moves: number[] = []
-  const isRecent = (atMs: number): boolean => atMs >= world.nowMs - longWindowMs
-  const keep = (times: number[], forMs: number): void => {
-    times.push(world.nowMs)
-    while (times[0] !== undefined && times[0] < world.nowMs - forMs) times.shift()
-  }
-  const keepRecent = (times: number[]): void => keep(times, longWindowMs)
-  const arrivalMs = longWindowMs + chosenWithinMs
-  const hasChosen = (atMs: number): boolean => atMs >= world.nowMs - arrivalMs
+  const begun = new Recent(world, longWindowMs)
+  const boots = new Recent(world, longWindowMs)
+  const arrivals = new Recent(world, longWindowMs + chosenWithinMs)
   return {
     sent(from, to, message) {
       if ('attempt' in message || message.kind.startsWith('rank-')) return
@@ -48,7 +62,10 @@ export function boundChecker({ world }: Scene, figures: Figures): Checker {
       const pair = from.spec.index * 64 + to.spec.index
       sent.set(pair, (sent.get(pair) ?? 0) + 1)
     },
-    booted: () => keep(boots, arrivalMs),
+    booted() {
+      boots.add()
+      arrivals.add()
+    },
     saved(host, text) {
       figures.journalWrites += 1
       figures.journalBytesMost = Math.max(figures.journalBytesMost, text.length)
@@ -60,30 +77,27 @@ export function boundChecker({ world }: Scene, figures: Figures): Checker {
     },
     launched({ load }) {
       if (load.stage.index !== 0) return
-      const groups = started.get(load.model.name) ?? []
+      const groups = started.get(load.model.name) ?? new Recent(world, longWindowMs)
       started.set(load.model.name, groups)
-      keepRecent(groups)
-      figures.startsMost = Math.max(figures.startsMost, groups.length)
-      const again = boots.filter(isRecent).length * wantedMost(world, load.model.name)
-      const allowed = startsMax + again
+      groups.add()
+      figures.startsMost = Math.max(figures.startsMost, groups.count)
+      const allowed = startsMax + boots.count * wantedMost(world, load.model.name)
       verdict.check(
         'S15',
-        groups.length <= allowed,
-        () => `${load.model.name} was started ${groups.length} times in ${longWindowMs / 1000} s`,
+        groups.count <= allowed,
+        () => `${load.model.name} was started ${groups.count} times in ${longWindowMs / 1000} s`,
       )
     },
     stepped(_host, { before, after, input }) {
-      if (input.kind === 'registers-replace') keep(moves, arrivalMs)
+      if (input.kind === 'registers-replace') arrivals.add()
       if (after.term === null || after.term.epoch === before.term?.epoch) return
       figures.terms += 1
-      keepRecent(begun)
-      const arrivals = [...boots, ...moves].filter(hasChosen).length
-      const allowed = termsMax + termsPerArrival * arrivals
-      figures.termsMost = Math.max(figures.termsMost, begun.length)
+      begun.add()
+      figures.termsMost = Math.max(figures.termsMost, begun.count)
       verdict.check(
         'S15',
-        begun.length <= allowed,
-        () => `${begun.length} terms began within ${longWindowMs / 1000} s`,
+        begun.count <= termsMax + termsPerArrival * arrivals.count,
+        () => `${begun.count} terms began within ${longWindowMs / 1000} s`,
       )
     },
     second() {
