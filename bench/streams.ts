@@ -29,7 +29,7 @@ const verdicts = [
   verdict('memory of the daemon grown after ten seconds', {
     value: (seen.lateBytes - seen.earlyBytes) / 1e6,
     // A megabyte for each reader that does not read, and what a garbage collector lets lie.
-    atMost: seen.owedBytes / 1e6 + 20,
+    atMost: seen.slowReaders + 20,
     all: [seen.earlyBytes / 1e6, seen.lateBytes / 1e6],
     unit: 'MB',
   }),

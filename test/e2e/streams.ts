@@ -16,8 +16,6 @@ const streamsPerGroup = 25
 const slowReaders = 10
 const promptTokensMax = 1024
 const settleMs = 10_000
-/** What is kept of a token that was sent, for a resume: its number, in arrays that grow by half. */
-const bytesKeptPerToken = 12
 const refusalsAsked = 50
 /** More than all groups can queue. */
 const heldMax = 5000
@@ -32,8 +30,7 @@ export interface StreamFigures {
   /** The daemon's memory once all streams run, and when they have ended. */
   readonly earlyBytes: number
   readonly lateBytes: number
-  /** How much of that may have come since: the tokens sent meanwhile, and what slow readers leave unread. */
-  readonly owedBytes: number
+  readonly slowReaders: number
   /** Sorted: how long a refusal took when everything was taken. */
   readonly refusedMs: readonly number[]
   /** Refusals that were not 429 with Retry-After. */
@@ -71,7 +68,7 @@ export async function measureStreams(asked: {
       addedMs: answers.flatMap(({ arrivalsMs }) => lateness(arrivalsMs)).sort((x, y) => x - y),
       earlyBytes,
       lateBytes,
-      owedBytes: slowReaders * 1e6 + asked.streams * tokens * bytesKeptPerToken,
+      slowReaders,
       ...(await crowd.overload()),
     }
   } finally {

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { ChipFigures } from '../../core/plan/cost/figures.ts'
 import { fittedConstants } from '../../core/plan/cost/fitted.ts'
+import { medianOf } from '../../core/plan/probe/measured.ts'
 import { predictRow } from '../../core/plan/rows/predict-row.ts'
 import { type Row, readRows } from '../../core/plan/rows/row.ts'
 import { rowShapeFromModel } from '../../core/plan/rows/row-shape-from-model.ts'
@@ -137,15 +138,8 @@ function renderRows(predictions: readonly Predicted[]): string {
     )
     if (errors.length > 0)
       parts.push(
-        `${phase}: median error ${(median(errors) * 100).toFixed(1)}% over ${errors.length} rows`,
+        `${phase}: median error ${(medianOf(errors) * 100).toFixed(1)}% over ${errors.length} rows`,
       )
   }
   return parts.join('\n\n')
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  const middle = Math.floor(sorted.length / 2)
-  const upper = sorted[middle] ?? 0
-  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? 0)) / 2
 }

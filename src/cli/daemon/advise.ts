@@ -6,7 +6,7 @@ import {
   type Advice,
   type AdviceQuestion,
   type AdvisedStage,
-  promptTokensTypical,
+  promptTokensIn,
 } from '../../core/cluster/advice.ts'
 import type { Deployment } from '../../core/cluster/desired.ts'
 import type { GroupPlan } from '../../core/cluster/group-plan.ts'
@@ -87,7 +87,7 @@ async function tryToAdvise(parts: AdviceParts, { deployment, question }: Asked):
       worlds: there.worlds,
       model: asHeld(model, there.inFloat32),
       contextTokens: deployment.contextTokens,
-      promptTokens: Math.min(promptTokensTypical, deployment.contextTokens),
+      promptTokens: promptTokensIn(deployment.contextTokens),
       concurrency: 1,
       policy: { goal: 'fastest', pin: [], avoid: [], keepFree: [] },
       // How many groups there are to be is the person's wish, not the planner's choice here.

@@ -2,7 +2,7 @@
 // under its prediction. The machine of the head keeps the books; nothing here decides anything.
 import { appendFileSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Predicted, promptTokensTypical } from '../../core/cluster/advice.ts'
+import { type Predicted, promptTokensIn } from '../../core/cluster/advice.ts'
 import { machinesOf } from '../../core/cluster/group-plan.ts'
 import type { MachineState, OwnHolding } from '../../core/cluster/state.ts'
 import type { GroupId } from '../../core/ids.ts'
@@ -167,10 +167,7 @@ export class ScoreKeeper {
       atMs: this.#parts.wallMs(),
       group: holding.plan.group,
       tokensPerSecond: rate,
-      firstTokenSeconds: firstTokenSeconds(
-        book.reads,
-        Math.min(promptTokensTypical, holding.plan.contextTokens),
-      ),
+      firstTokenSeconds: firstTokenSeconds(book.reads, promptTokensIn(holding.plan.contextTokens)),
       requests: book.pace.steady.length,
     })
   }

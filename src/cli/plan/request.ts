@@ -1,4 +1,5 @@
 // Turns the words of a command line into a question for the planner, or into one clear complaint.
+import { promptTokensIn } from '../../core/cluster/advice.ts'
 import { parseCluster } from '../../core/plan/ask/cluster-string.ts'
 import { nearest } from '../../core/plan/ask/nearest.ts'
 import type { MachineId } from '../../core/ids.ts'
@@ -148,10 +149,10 @@ export async function buildRequest(
       worlds: cluster.worlds,
       model: asHeld(found.model, cluster.inFloat32),
       contextTokens,
-      promptTokens: Math.min(
-        contextTokens,
-        options.prompt === undefined ? 1024 : wholeNumber(options.prompt, 'prompt', 100_000_000),
-      ),
+      promptTokens:
+        options.prompt === undefined
+          ? promptTokensIn(contextTokens)
+          : Math.min(contextTokens, wholeNumber(options.prompt, 'prompt', 100_000_000)),
       concurrency: wholeNumber(options.concurrency, 'concurrency', 4096),
       policy: {
         goal: oneOf(options.policy, goals, 'policy'),

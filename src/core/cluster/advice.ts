@@ -55,7 +55,11 @@ export interface AdvisedStage {
 }
 
 /** What a person usually asks: first tokens are predicted for a prompt of this length. */
-export const promptTokensTypical = 1024
+const promptTokensTypical = 1024
+
+/** The same, in a context that may be shorter. */
+export const promptTokensIn = (contextTokens: number): number =>
+  Math.min(promptTokensTypical, contextTokens)
 
 export interface Predicted {
   readonly tokensPerSecond: PredictedRange

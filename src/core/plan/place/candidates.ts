@@ -78,6 +78,22 @@ export function candidate(
   ]
 }
 
+/** What layers cost on a stage, worked out once for stages that are alike. */
+export function keptCosts(
+  maker: CandidateMaker,
+  template: StageTemplate,
+  aim: SplitAim,
+  rows: number,
+): StageCosts {
+  const key = `${aim};${rows};${costKey(maker, template)}`
+  let known = maker.costs.get(key)
+  if (known === undefined) {
+    known = stageCosts(template, { bench: maker.bench, regime: maker.regime, aim, rows })
+    maker.costs.set(key, known)
+  }
+  return known
+}
+
 /** Cuts the layers over stages in this order. */
 function cut(
   maker: CandidateMaker,
@@ -99,15 +115,7 @@ function cut(
     const splitKey = `${aim};${rows};${keys.join(';')}`
     let bounds = maker.splits.get(splitKey)
     if (bounds === undefined) {
-      const costs = templates.map((template, index) => {
-        const key = `${aim};${rows};${keys[index] ?? ''}`
-        let known = maker.costs.get(key)
-        if (known === undefined) {
-          known = stageCosts(template, { bench: maker.bench, regime: maker.regime, aim, rows })
-          maker.costs.set(key, known)
-        }
-        return known
-      })
+      const costs = templates.map((template) => keptCosts(maker, template, aim, rows))
       bounds = splitLayers(costs, work.layers.length, aim === 'sum' ? 'sum' : 'most')
       const areAlike = keys.every((key) => key === keys[0])
       if (aim === 'sum' && areAlike && bounds !== null) bounds = evenIfAsGood(costs, bounds)
@@ -127,7 +135,7 @@ function cut(
 }
 
 /** Sums this close are the same time, added up differently. */
-const asGood = 1 + 1e-12
+export const asGood: number = 1 + 1e-12
 
 /** Among equal machines every cut takes an answer the same time; an even one serves several answers better. */
 function evenIfAsGood(costs: readonly StageCosts[], bounds: number[]): number[] {

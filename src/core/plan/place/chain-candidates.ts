@@ -4,29 +4,21 @@ import {
   type Candidate,
   type CandidateMaker,
   alone,
+  asGood,
   candidate,
   costKey,
   evenWorlds,
+  keptCosts,
 } from './candidates.ts'
-import {
-  type Chain,
-  type ChainAsk,
-  type ChainUnit,
-  type StageSpans,
-  paceOf,
-  spanSeconds,
-} from './chains.ts'
+import { type Chain, type ChainAsk, type ChainUnit, type StageSpans, timedChain } from './chains.ts'
 import { type MachineClass, countsOfSize, membersOf } from './classes.ts'
 import { type Group, answerHopSeconds } from './group.ts'
 import { bestChains } from './paced-chains.ts'
 import { splitLayers } from './split.ts'
-import { type StageTemplate, stageCosts, stageSpans } from './stage-costs.ts'
+import { type StageTemplate, stageSpans } from './stage-costs.ts'
 
 /** Ranks of a world that is one of several stages. */
 const worldSizes = [2, 4] as const
-
-/** Sums this close are the same time, added up differently. */
-const asGood = 1 + 1e-12
 
 /** A stage made of the first machines of each class; a chain names others that are alike. */
 interface Stage extends ChainUnit {
@@ -110,7 +102,7 @@ function bestOf(
   }
   const chains = bestChains(ask, options.secondsMax)
   return [...chains.values()].flatMap((chain) => {
-    const { units, bounds } = plainestOf(maker, stages, hop, chain)
+    const { units, bounds } = plainestOf(maker, stages, ask, chain)
     const taken = classes.map(() => 0)
     const group: Group = {
       stages: units.flatMap((unit, index) => {
@@ -165,37 +157,21 @@ function nextMembers(
 function plainestOf(
   maker: CandidateMaker,
   stages: readonly Stage[],
-  hop: (from: number, to: number) => number,
+  ask: ChainAsk,
   chain: Chain,
-): Pick<Chain, 'units' | 'bounds'> {
-  const { bench, regime } = maker
-  const layerCount = bench.work.layers.length
+): Chain {
   const kinds = new Set(chain.units.map((unit) => stages[unit]?.own))
   if (kinds.size > 1) return chain
   const inOrder = [...chain.units].sort((a, b) => a - b)
   for (const units of [inOrder, chain.units]) {
     const costs = units.flatMap((unit) => {
-      const stage = stages[unit]
-      if (stage === undefined) return []
-      const key = `sum;1;${costKey(maker, stage.template)}`
-      let known = maker.costs.get(key)
-      if (known === undefined) {
-        known = stageCosts(stage.template, { bench, regime, aim: 'sum', rows: 1 })
-        maker.costs.set(key, known)
-      }
-      return [known]
+      const template = stages[unit]?.template
+      return template === undefined ? [] : [keptCosts(maker, template, 'sum', 1)]
     })
-    const bounds = splitLayers(costs, layerCount, 'most')
+    const bounds = splitLayers(costs, ask.layerCount, 'most')
     if (bounds === null) continue
-    let seconds = 0
-    for (const [index, unit] of units.entries()) {
-      const stage = stages[unit]
-      if (stage !== undefined)
-        seconds += spanSeconds(stage.own, bounds[index] ?? 0, bounds[index + 1] ?? 0)
-      if (index > 0) seconds += hop(units[index - 1] ?? 0, unit)
-    }
-    seconds += paceOf(stages, units, bounds)
-    if (seconds <= chain.seconds * asGood) return { units, bounds }
+    const plain = timedChain(ask, units, bounds)
+    if (plain.seconds <= chain.seconds * asGood) return plain
   }
   return chain
 }

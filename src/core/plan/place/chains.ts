@@ -111,6 +111,8 @@ function chainSets(ask: ChainAsk): ChainSet[] {
 export interface ChainLimits {
   readonly paceMax: number
   readonly restMax: number
+  /** The same units, guided by other times. */
+  readonly guidedBy?: readonly ChainUnit[]
 }
 
 /** Finds the best chain of two stages or more for every number of machines. */
@@ -127,9 +129,9 @@ export function chainSearch(ask: ChainAsk): ChainSearch {
     arrive: new Float64Array(layerCount + 1),
     queue: new Int16Array(layerCount + 1),
   }
-  return ({ paceMax, restMax }) => {
+  return ({ paceMax, restMax, guidedBy = ask.units }) => {
     space.seconds.fill(Infinity)
-    const units = withinPace(ask.units, paceMax)
+    const units = withinPace(guidedBy, paceMax)
     const left = restMax === Infinity ? null : leastLeft(units, layerCount)
     return searchWithin(ask, { sets, space, units, restMax, left })
   }
@@ -185,12 +187,27 @@ function searchWithin(ask: ChainAsk, run: SearchRun): Map<number, Chain> {
     found[code] = here
   }
   return new Map(
-    [...best].map(([size, { state, seconds }]) => {
+    [...best].map(([size, { state }]) => {
       const { units, bounds } = traced(space, state, layerCount)
-      const pace = paceOf(ask.units, units, bounds)
-      return [size, { units, bounds, seconds: seconds + pace, pace }]
+      return [size, timedChain(ask, units, bounds)]
     }),
   )
+}
+
+/** A chain with what it takes. */
+export function timedChain(
+  { units: all, hop }: ChainAsk,
+  units: readonly number[],
+  bounds: readonly number[],
+): Chain {
+  let seconds = 0
+  for (const [index, unit] of units.entries()) {
+    const own = all[unit]?.own
+    if (own !== undefined) seconds += spanSeconds(own, bounds[index] ?? 0, bounds[index + 1] ?? 0)
+    if (index > 0) seconds += hop(units[index - 1] ?? 0, unit)
+  }
+  const pace = paceOf(all, units, bounds)
+  return { units, bounds, seconds: seconds + pace, pace }
 }
 
 /** The later chunks of whichever stage takes longest for them. */

@@ -9,16 +9,13 @@ import {
   type ChainUnit,
   type RunTimes,
   chainSearch,
-  paceOf,
-  spanSeconds,
 } from './chains.ts'
+import { overlappedShare } from './stage-costs.ts'
 
 /** Times this close are the same, added up differently. */
 const asGood = 1 - 1e-12
 /** Asked no more often than this; a hundred is the most that was seen. */
 const searchesMax = 400
-/** A first guess: about half of the later chunks' time shows. */
-const overlappedShare = 0.5
 const noLimits = { paceMax: Infinity, restMax: Infinity } as const
 
 /**
@@ -30,7 +27,8 @@ export function bestChains(ask: ChainAsk, secondsMax: number = Infinity): Map<nu
   const best = search(noLimits)
   if (ask.units.every((unit) => unit.later === null)) return best
   const least = quickestRest(best)
-  for (const [size, guess] of guessed(ask)) keepBetter(best, size, guess)
+  for (const [size, guess] of search({ ...noLimits, guidedBy: guide(ask.units) }))
+    keepBetter(best, size, guess)
   if (least !== null) improve(search, { best, least, secondsMax })
   return best
 }
@@ -47,24 +45,15 @@ function quickestRest(chains: Map<number, Chain>): Chain | null {
   return least
 }
 
-/** Good chains of every size, as if each stage added a part of its later chunks. */
-function guessed(ask: ChainAsk): Map<number, Chain> {
+/** Units as if each stage added a part of its later chunks: a guide to good chains of every size. */
+function guide(units: readonly ChainUnit[]): readonly ChainUnit[] {
   const known = new Map<RunTimes, RunTimes>()
-  const units = ask.units.map((unit) => {
+  return units.map((unit) => {
     if (unit.later === null) return unit
-    let own = known.get(unit.own)
-    if (own === undefined) {
-      own = added(unit.own, unit.later)
-      known.set(unit.own, own)
-    }
-    return { ...unit, own, later: null }
+    const own = known.get(unit.own) ?? added(unit.own, unit.later)
+    known.set(unit.own, own)
+    return { ...unit, own }
   })
-  return new Map(
-    [...chainSearch({ ...ask, units })(noLimits)].map(([size, chain]) => [
-      size,
-      timed(ask, chain.units, chain.bounds),
-    ]),
-  )
 }
 
 function added(own: RunTimes, later: RunTimes): RunTimes {
@@ -74,18 +63,6 @@ function added(own: RunTimes, later: RunTimes): RunTimes {
     sums: sum(own.sums, later.sums),
     spans: own.spans === null ? null : sum(own.spans, later.spans),
   }
-}
-
-function timed(ask: ChainAsk, units: readonly number[], bounds: readonly number[]): Chain {
-  const pace = paceOf(ask.units, units, bounds)
-  let seconds = 0
-  for (const [index, unit] of units.entries()) {
-    const stage: ChainUnit | undefined = ask.units[unit]
-    if (stage !== undefined)
-      seconds += spanSeconds(stage.own, bounds[index] ?? 0, bounds[index + 1] ?? 0)
-    if (index > 0) seconds += ask.hop(units[index - 1] ?? 0, unit)
-  }
-  return { units, bounds, seconds: seconds + pace, pace }
 }
 
 interface Interval {

@@ -21,7 +21,7 @@ export interface CostOptions {
 }
 
 /** Later chunks of a long prompt overlap between stages: about half of their time shows. */
-const overlappedShare = 0.5
+export const overlappedShare = 0.5
 
 export function stageCosts(template: StageTemplate, options: CostOptions): StageCosts {
   const { bench, aim } = options

@@ -1,5 +1,6 @@
 // How long a group takes to its first token, read from requests that had it to themselves and scaled to
 // the prompt that the prediction was made for.
+import { medianOf } from '../probe/measured.ts'
 
 export interface PromptRead {
   /** Tokens that had to be read: what was kept from an earlier request is left out. */
@@ -19,6 +20,5 @@ export function firstTokenSeconds(
   const scaled = reads
     .filter(({ tokens }) => tokens >= promptTokens / scaleMax && tokens <= promptTokens * scaleMax)
     .map(({ tokens, seconds }) => (seconds * promptTokens) / tokens)
-    .sort((a, b) => a - b)
-  return scaled[Math.floor(scaled.length / 2)] ?? null
+  return scaled.length === 0 ? null : medianOf(scaled)
 }

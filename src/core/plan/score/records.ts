@@ -1,6 +1,7 @@
 // Predictions kept and compared with what then happened. The daemon writes one line per group when it
 // starts and one when it has been measured; scoring joins them.
 import type { GroupId } from '../../ids.ts'
+import { medianOf } from '../probe/measured.ts'
 import type { Range } from '../types.ts'
 
 export interface PredictionRecord {
@@ -43,13 +44,8 @@ export interface Score {
   readonly insideRangeShare: number | null
 }
 
-function median(values: readonly number[]): number | null {
-  if (values.length === 0) return null
-  const sorted = [...values].sort((a, b) => a - b)
-  const middle = Math.floor(sorted.length / 2)
-  const upper = sorted[middle] ?? 0
-  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? 0)) / 2
-}
+const median = (values: readonly number[]): number | null =>
+  values.length === 0 ? null : medianOf(values)
 
 /** Joins each group's prediction with its latest measurement. Nothing is dropped. */
 export function scorePredictions(records: readonly ScoreRecord[]): Score {
